@@ -654,7 +654,7 @@ pub(super) const FILES: &[File] = &[
     file(
         "Google's Parquet",
         "machines.parquet",
-        || text_of_parquet(),
+        text_of_parquet,
         Refused,
         "Parquet",
     ),

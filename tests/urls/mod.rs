@@ -1,8 +1,10 @@
 //! Sources at URLs: a lake made from one equals a lake made from disk, whatever the server does.
 
 mod answers;
+mod dead;
 mod emulators;
 mod faults;
+mod floods;
 mod lakes;
 mod messages;
 mod overlap;

@@ -2,7 +2,7 @@
 
 use super::{plain, with_stores};
 use tracelake_testkit::server::{Answer, Server, refusal, status};
-use tracelake_testkit::{Run, Scratch, committed_sample, ended, run, tree};
+use tracelake_testkit::{Run, Score, Scratch, committed_sample, ended, ensure, run, tree};
 
 /// A secret of AWS may hold a slash.
 const SECRET: &str = "wJalrXUtnFEMI/K7MDENG";
@@ -168,6 +168,11 @@ fn a_wrong_argument_is_repeated_without_its_secret() {
             vec!["convert", "a", "b", "--cell", url],
             vec!["convert", "a", "b", "--shard", url],
             vec!["convert", "a", "b", "--derive", url],
+            vec!["convert", "a", "b", "--sample", url],
+            vec!["convert", "a", "b", "--time", url],
+            vec!["convert", "a", "b", "--accept", url],
+            vec!["convert", "a", "b", "--memory", url],
+            vec!["convert", "a", "b", "--compression", url],
             vec!["convert", "a", "b", "--progress", url],
             vec!["convert", "a", "b", unknown],
             vec!["convert", "a", "b", "--progress", "json", unknown],
@@ -184,6 +189,236 @@ fn a_wrong_argument_is_repeated_without_its_secret() {
     }
     let refused = silent(plain(), &["generate", "google-2011-v2.1", &with_user]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
+}
+
+/// The ways to see what the program logs; each level has the lines of those before it.
+const LEVELS: &[&str] = &["", "error", "warn", "info", "debug", "trace"];
+
+/// Runs the program, and looks for the secret in what it says and in what is in these directories.
+fn look(
+    command: impl Fn() -> std::process::Command,
+    arguments: &[&str],
+    levels: &[&str],
+    places: &[&std::path::Path],
+) -> Result<(), String> {
+    for level in levels {
+        let output = command().env("RUST_LOG", level).args(arguments).output();
+        let run = ended(output.unwrap());
+        let said = format!("{}{}", run.stdout, run.stderr);
+        let leak = said.lines().find(|line| line.contains("K7MDENG"));
+        ensure(leak.is_none(), || format!("{level}: {leak:?}"))?;
+        ensure(run.code >= 0 && !said.contains("panicked"), || said)?;
+    }
+    for place in places {
+        for (name, bytes) in tree(place).unwrap_or_default() {
+            let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
+            let is_clean = !text.contains("K7MDENG") && !name.contains("K7MDENG");
+            ensure(is_clean, || format!("{name} has it"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn no_command_shows_a_secret_of_its_arguments_at_any_level() {
+    let server = Server::of(&committed_sample(), "trace/", |_| Answer::Well);
+    let host = server.url().replace("http://", "");
+    let url = |path: &str| format!("http://user:wJalr%2FK7MDENG@{host}/trace{path}?sig=K7MDENG");
+    let (trace, file) = (url(""), url("/job_events/part-00001-of-00002.csv.gz"));
+    let (sums, toml) = (url("/SHA256SUM"), url("/trace.toml"));
+    let scratch = Scratch::new();
+    let sample = committed_sample();
+    let (local, out) = (sample.to_str().unwrap(), scratch.out());
+    let out = out.to_str().unwrap();
+    assert_eq!(run(["convert", local, out]).code, 0);
+    let new = scratch.path().join("new");
+    let new = new.to_str().unwrap();
+    let name = tracelake_testkit::trace().name;
+    let cases: &[&[&str]] = &[
+        &["convert", &file, new],
+        &["convert", &file, new, "--progress", "json"],
+        &["convert", &file, new, "--dry-run"],
+        &["convert", &file, new, "--shard", "0/2"],
+        &["convert", &trace, new],
+        &["convert", local, new, "--checksums", &sums],
+        &["convert", local, new, "--trace", &toml],
+        &["convert", local, &trace],
+        &[
+            "convert",
+            local,
+            new,
+            "--sample",
+            "0/2",
+            "--sample-by",
+            &trace,
+        ],
+        &[
+            "convert",
+            local,
+            new,
+            "--sample",
+            "0/2",
+            "--sample-by",
+            "user:K7MDENG@host",
+        ],
+        &["convert", local, new, "--columns", "user:K7MDENG@host"],
+        &["convert", local, new, "--columns", &trace],
+        &["convert", local, new, "--tables", &trace],
+        &["convert", local, new, "--cell", &trace],
+        &["commit", &trace],
+        &["verify", &trace],
+        &["verify", &trace, "--json"],
+        &["verify", out, "--source", &trace],
+        &["verify", out, "--source", &file],
+        &["release", &trace],
+        &["inspect", &trace],
+        &["inspect", &trace, "--json"],
+        &["inspect", &trace, "--trace", &toml],
+        &["schema", &toml],
+        &["schema", name, &trace],
+        &["schema", "--new", &file],
+        &["generate", name, &trace],
+        &["generate", &trace, new],
+        &["man", &trace],
+        &["completions", &trace],
+        &["check", &trace],
+        &["report", &trace, "-o", &file],
+        &["derive", &trace, &file, "--tables", &trace],
+        &[&trace],
+    ];
+    let mut score = Score::new("commands that get a secret");
+    for piece in ["user:K7MDENG@host", "user%3AK7MDENG%40host", "sig=K7MDENG"] {
+        for arguments in [
+            &["convert", piece, new][..],
+            &["convert", local, piece],
+            &["convert", local, new, "--checksums", piece],
+            &["commit", piece],
+            &["verify", out, "--source", piece],
+            &["release", piece],
+            &["inspect", piece],
+            &["schema", "--new", piece],
+            &["generate", name, piece],
+        ] {
+            let looked = look(plain, arguments, &[""], &[]);
+            score.count(&arguments.join(" "), looked);
+        }
+    }
+    for arguments in cases {
+        // All that any level shows is shown by the last one; one command tries them all.
+        let levels = match *arguments == cases[0] {
+            true => LEVELS,
+            false => &["", "trace"],
+        };
+        let places = [scratch.path()];
+        let looked = look(plain, arguments, levels, &places);
+        score.count(&arguments.join(" "), looked);
+        let _ = std::fs::remove_dir_all(new);
+    }
+    score.close();
+}
+
+#[test]
+fn no_level_shows_a_secret_of_the_environment() {
+    let source = committed_sample();
+    let server = Server::of(&source, "bucket/trace/", |_| Answer::Well);
+    let refuses = Server::start(Default::default(), |_| refusal(403, "AccessDenied"));
+    let mut score = Score::new("variables that hold a secret");
+    let names: [(&str, &[&str]); 3] = [
+        (
+            "s3://bucket/trace",
+            &[
+                "AWS_ENDPOINT_URL",
+                "AWS_ENDPOINT_URL_S3",
+                "AWS_ENDPOINT_URL_STS",
+                "AWS_ENDPOINT",
+                "AWS_METADATA_ENDPOINT",
+                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                "AWS_ACCESS_KEY_ID",
+                "AWS_SECRET_ACCESS_KEY",
+                "AWS_SESSION_TOKEN",
+                "AWS_REGION",
+                "AWS_DEFAULT_REGION",
+                "AWS_WEB_IDENTITY_TOKEN_FILE",
+            ],
+        ),
+        (
+            "gs://bucket/trace",
+            &[
+                "GOOGLE_BASE_URL",
+                "STORAGE_EMULATOR_HOST",
+                "GOOGLE_BEARER_TOKEN",
+                "GOOGLE_SERVICE_ACCOUNT_KEY",
+            ],
+        ),
+        (
+            "az://bucket/trace",
+            &[
+                "AZURE_STORAGE_ENDPOINT",
+                "AZURE_ENDPOINT",
+                "AZURE_STORAGE_ACCOUNT_NAME",
+                "AZURE_STORAGE_ACCOUNT_KEY",
+                "AZURE_STORAGE_SAS_KEY",
+                "AZURE_STORAGE_TOKEN",
+                "IDENTITY_ENDPOINT",
+            ],
+        ),
+    ];
+    for (url, names) in names {
+        for name in names {
+            for (kind, server) in [("answers", &server), ("refuses", &refuses)] {
+                let address = server.url();
+                let host = address.strip_prefix("http://").unwrap();
+                for value in [
+                    format!("http://user:wJalr%2FK7MDENG@{host}"),
+                    format!("http://K7MDENG@{host}/bucket?sig=K7MDENG"),
+                    "wJalrXUtnFEMI/K7MDENG".to_owned(),
+                    "user:K7MDENG@host".to_owned(),
+                ] {
+                    let command = || {
+                        let mut command = with_stores(&address);
+                        command
+                            .env("AZURE_STORAGE_ACCOUNT_NAME", "tests")
+                            .env("AZURE_STORAGE_ENDPOINT", &address)
+                            .env("AWS_METADATA_ENDPOINT", &address)
+                            .env(name, &value);
+                        command
+                    };
+                    let looked = look(command, &["inspect", url], &["trace"], &[]);
+                    score.count(&format!("{name}={value}, {kind}"), looked);
+                }
+            }
+        }
+    }
+    score.close();
+}
+
+#[test]
+fn no_level_shows_a_secret_of_a_redirect() {
+    let source = committed_sample();
+    let target = Server::of(&source, "", |_| Answer::Well);
+    let file = "job_events/part-00001-of-00002.csv.gz";
+    let mut score = Score::new("redirects that hold a secret");
+    for to in [
+        format!("{}/{file}?sig=K7MDENG", target.url()),
+        format!("{}/{file}", target.url()).replace("//", "//user:K7MDENG@"),
+        format!("{}/{file}", target.url()).replace("//", "//K7MDENG@"),
+        format!("/{file}?code=K7MDENG"),
+        "http://user:K7MDENG@127.0.0.1:1/a?b=K7MDENG".to_owned(),
+        "http://user:K7MDENG@[::bad/a".to_owned(),
+        "ftp://user:K7MDENG@host/a".to_owned(),
+    ] {
+        let first = sent_on(to.clone());
+        for url in [
+            format!("{}/{file}", first.url()),
+            "s3://bucket/a".to_owned(),
+        ] {
+            let command = || with_stores(&first.url());
+            let looked = look(command, &["inspect", &url], &["", "trace"], &[]);
+            score.count(&format!("{to}, {url}"), looked);
+        }
+    }
+    score.close();
 }
 
 #[test]

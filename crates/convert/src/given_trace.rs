@@ -56,7 +56,7 @@ pub fn given_trace(argument: &str) -> Result<&'static Trace> {
             let reason = format!("describes several traces: {}", names());
             Err(Error::new(ErrorKind::Usage, reason)
                 .at(&place)
-                .hint(format!("name one of them: {file}#{}", first.name)))
+                .hint(format!("name one of them: {place}#{}", first.name)))
         }
         (version, traces) => {
             let name = version.unwrap_or_default();
@@ -73,8 +73,9 @@ pub fn given_trace(argument: &str) -> Result<&'static Trace> {
 
 /// The text of a description.
 fn text_of(place: &Location) -> Result<String> {
-    let usage =
-        |reason: String, hint: &str| Error::new(ErrorKind::Usage, reason).at(place).hint(hint);
+    let usage = |reason: String, hint: &'static str| {
+        Error::new(ErrorKind::Usage, reason).at(place).hint(hint)
+    };
     let limit = MAX_BYTES as u64;
     let read = match place {
         Location::Url(url) => url.read_if_there(limit)?,

@@ -3,6 +3,7 @@
 //! `cargo test -p tracelake-convert --test foreign -- --nocapture` prints how many of each table were asked about and
 //! refused.
 #![allow(
+    clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test stops at the first surprise, and this one prints a table"

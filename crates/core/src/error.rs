@@ -1,8 +1,11 @@
 //! Every error: its kind (which decides the exit code), its place, what is wrong and what to do.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::redact::redacted;
 
 /// The result of every fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -94,9 +97,13 @@ pub struct Place {
 }
 
 impl Error {
-    /// Makes an error of a kind with a reason, which starts in lower case and has no full stop.
+    /// Makes an error of a kind with a reason, which starts in lower case and has no full stop. The reason of
+    /// [`ErrorKind::Usage`] may repeat an argument: it loses the secrets of URLs.
     pub fn new(kind: ErrorKind, reason: impl Into<String>) -> Self {
-        let reason = reason.into();
+        let reason = match kind {
+            ErrorKind::Usage => redacted(&reason.into()),
+            _ => reason.into(),
+        };
         Self(Box::new(Inner {
             kind,
             place: Place::default(),
@@ -187,16 +194,21 @@ impl Error {
         self
     }
 
-    /// Says what to do.
+    /// Says what to do. As the reason, a hint to [`ErrorKind::Usage`] may repeat an argument, unless it is always the
+    /// same text.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.0.hint = Some(hint.into());
+    pub fn hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+        let hint = match (self.0.kind, hint.into()) {
+            (ErrorKind::Usage, Cow::Owned(hint)) => redacted(&hint),
+            (_, hint) => hint.into_owned(),
+        };
+        self.0.hint = Some(hint);
         self
     }
 
     /// Says what to do, unless that is said already.
     #[must_use]
-    pub fn or_hint(self, hint: &str) -> Self {
+    pub fn or_hint(self, hint: &'static str) -> Self {
         if self.0.hint.is_some() {
             self
         } else {
@@ -213,8 +225,17 @@ impl Error {
 
     /// Whether an object was replaced while it was read.
     pub fn is_replacement(&self) -> bool {
+        self.is_because_of::<Replaced>()
+    }
+
+    /// Whether a server didn't answer, however often it was asked. Nothing else it is asked for will come either.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_because_of::<Unanswered>()
+    }
+
+    fn is_because_of<T: std::error::Error + 'static>(&self) -> bool {
         let source = self.0.source.as_ref();
-        source.is_some_and(|source| source.is::<Replaced>())
+        source.is_some_and(|source| source.is::<T>())
     }
 
     /// The class of the error.
@@ -253,6 +274,18 @@ impl fmt::Display for Replaced {
 }
 
 impl std::error::Error for Replaced {}
+
+/// The cause of an error: a server didn't answer, however often it was asked.
+#[derive(Debug)]
+pub struct Unanswered;
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the server didn't answer")
+    }
+}
+
+impl std::error::Error for Unanswered {}
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -343,6 +376,21 @@ mod tests {
             "jobs/part-0.gz:3:7: job_events.time: not an integer: 'x'; see docs"
         );
         assert_eq!(error.kind().exit_code(), 4);
+    }
+
+    #[test]
+    fn a_wrong_argument_is_repeated_without_its_secret() {
+        let reason = "there is no key 'https://me:SECRET@host/a'";
+        let error = Error::new(ErrorKind::Usage, reason);
+        assert_eq!(error.to_string(), "there is no key 'https://…@host/a'");
+        assert!(!format!("{error:?}").contains("SECRET"), "{error:?}");
+        let error = error.hint(format!("write a.{}", "me:SECRET@host"));
+        assert_eq!(error.advice(), Some("write …@host"));
+        let error = error.hint("write abfss://CONTAINER@ACCOUNT/PATH");
+        assert_eq!(error.advice(), Some("write abfss://CONTAINER@ACCOUNT/PATH"));
+        // A value of a row stays as it is.
+        let error = Error::new(ErrorKind::Misfit, "not an integer: 'a:b@c'");
+        assert_eq!(error.to_string(), "not an integer: 'a:b@c'");
     }
 
     #[test]

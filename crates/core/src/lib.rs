@@ -21,6 +21,7 @@ pub mod line_ending;
 pub mod options;
 pub mod origin;
 pub mod part_key;
+pub mod redact;
 pub mod seal;
 pub mod selection;
 pub mod settings;

@@ -12,6 +12,7 @@ use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::origin::unreadable;
 use tracelake_core::part_key::{CellName, PartKey, read_cell};
@@ -115,11 +116,23 @@ pub struct PlannedStream {
 pub struct PlannedSource {
     /// Its path relative to SRC, or to the directory of its cell.
     pub path: String,
-    /// Its size.
-    pub bytes: u64,
-    /// The store's ETag of its content, if it has one.
+    /// Its size, if a listing gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub etag: Option<String>,
+    pub bytes: Option<u64>,
+    /// Its published SHA-256, if no listing gives its size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<Digest>,
+}
+
+impl PlannedSource {
+    /// Whether a part was made from this file, as far as the plan knows it.
+    #[must_use]
+    pub fn is_source_of(&self, facts: &PartFacts) -> bool {
+        let made_from = &facts.source;
+        self.path == made_from.path
+            && self.bytes.is_none_or(|bytes| bytes == made_from.bytes)
+            && self.sha256.is_none_or(|sha256| sha256 == made_from.sha256)
+    }
 }
 
 /// A table to derive, each part of it in the shard of the part that it is derived from.
@@ -231,14 +244,15 @@ impl PlanFile {
         json
     }
 
-    /// How many files a shard reads, and their size in bytes.
+    /// How many files a shard reads, and their size in bytes; `None` if that of one isn't known.
     #[must_use]
-    pub fn share(&self, shard: u32) -> (u64, u64) {
+    pub fn share(&self, shard: u32) -> (u64, Option<u64>) {
         let parts = self.parts.iter().map(|part| (part.shard, &part.source));
         let streams = self.streams.iter().map(|file| (file.shard, &file.source));
         let files = parts.chain(streams).filter(|(of, _)| *of == shard);
-        files.fold((0, 0), |(files, bytes), (_, source)| {
-            (files + 1, source.bytes.saturating_add(bytes))
+        files.fold((0, Some(0)), |(files, bytes), (_, source)| {
+            let sum = bytes.zip(source.bytes);
+            (files + 1, sum.map(|(a, b): (u64, u64)| a.saturating_add(b)))
         })
     }
 
@@ -260,7 +274,7 @@ impl PlanFile {
         iter::once(table).chain(mine.map(|derived| &derived.table[..]))
     }
 
-    /// A planned file that has another size than the one from which a part was made, with its table.
+    /// A planned file that isn't the one from which a part was made, with its table.
     #[must_use]
     pub fn changed_source(&self, made: &[(Arc<str>, PartFacts)]) -> Option<(&str, &str)> {
         let entries = made.iter();
@@ -270,8 +284,7 @@ impl PlanFile {
         let mut parts = self.parts.iter();
         parts.find_map(|part| {
             let facts = facts_of.get(&(&part.table[..], part.key()))?;
-            let same =
-                (&facts.source.path, facts.source.bytes) == (&part.source.path, part.source.bytes);
+            let same = part.source.is_source_of(facts);
             (!same).then_some((&part.source.path[..], &part.table[..]))
         })
     }
@@ -449,10 +462,12 @@ fn first_difference<T>(
                 then.path, now.path
             ));
         }
-        if then.bytes != now.bytes {
-            let (then, now) = (then.bytes, now.bytes);
+        let differ = |(then, now): &(u64, u64)| then != now;
+        if let Some((then, now)) = then.bytes.zip(now.bytes).filter(differ) {
             return Some(format!("{name} had {then} bytes and has now {now}"));
         }
-        (then.etag != now.etag).then(|| format!("{name} has changed since it was planned"))
+        let digests = then.sha256.zip(now.sha256);
+        let differ = digests.is_some_and(|(then, now)| then != now);
+        differ.then(|| format!("{name} has another published SHA-256 than when it was planned"))
     })
 }

@@ -14,16 +14,12 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
     Err(absent().at(url.to_string()))
 }
 
-pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+pub(super) fn is_there(url: &Url) -> Result<bool> {
     Err(absent().at(url.to_string()))
 }
 
 pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
     Err(absent().at(url.to_string()))
-}
-
-pub(super) fn sizes(_: Vec<Url>) -> Result<Vec<Option<u64>>> {
-    Err(absent())
 }
 
 /// An object that can't be read.

@@ -8,8 +8,8 @@ pub(super) const SUMS: &str = "SHA256SUM";
 pub enum LocationKind {
     /// A file or an object.
     File {
-        /// Its size.
-        bytes: u64,
+        /// Its size; `None` if its server doesn't say it.
+        bytes: Option<u64>,
     },
     /// A directory, or what the names of objects start with.
     Directory,
@@ -24,6 +24,4 @@ pub struct Entry {
     pub name: String,
     /// Its kind; for a link on disk, that of its target.
     pub kind: LocationKind,
-    /// The ETag of its content in a store; there is none on disk and on web servers.
-    pub etag: Option<String>,
 }

@@ -23,7 +23,6 @@ mod own_bucket;
 pub mod pieces;
 mod random_access;
 mod reader;
-mod redact;
 #[cfg(feature = "urls")]
 mod remote;
 mod url;
@@ -47,7 +46,6 @@ use pieces::Pieces;
 pub use random_access::RandomAccess;
 use reader::Bytes;
 pub use reader::{Reader, from_read};
-pub use redact::redacted;
 pub use url::Url;
 
 /// The most memory that an open object takes, in bytes: blocks that were asked for and the one being
@@ -175,7 +173,9 @@ impl Location {
         match self {
             Self::Disk(path) => match fs::metadata(path) {
                 Ok(found) if found.is_dir() => Ok(Some(LocationKind::Directory)),
-                Ok(found) if found.is_file() => Ok(Some(LocationKind::File { bytes: found.len() })),
+                Ok(found) if found.is_file() => Ok(Some(LocationKind::File {
+                    bytes: Some(found.len()),
+                })),
                 Ok(_) => Ok(Some(LocationKind::Other)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(Error::io("open", path, error)),
@@ -184,23 +184,17 @@ impl Location {
         }
     }
 
-    /// The ETag of this object in its store; `None` on disk and on web servers.
+    /// Whether there is a file here. What a disk or a server doesn't show counts as no.
     ///
     /// # Errors
-    /// If there is no such object, or its store doesn't answer.
-    pub fn etag(&self) -> Result<Option<String>> {
+    /// If a server doesn't answer.
+    pub fn is_file(&self) -> Result<bool> {
         match self {
-            Self::Url(url) if url.is_bucket() => objects::etag(url),
-            Self::Url(_) | Self::Disk(_) => Ok(None),
-        }
-    }
-
-    /// Whether there is a file here. What can't be found out counts as no.
-    #[must_use]
-    pub fn is_file(&self) -> bool {
-        match self {
-            Self::Disk(path) => path.is_file(),
-            Self::Url(url) => objects::has_object(url),
+            Self::Disk(path) => Ok(path.is_file()),
+            Self::Url(url) => match objects::is_there(url) {
+                Err(error) if !error.is_unanswered() => Ok(false),
+                found => found,
+            },
         }
     }
 
@@ -211,7 +205,7 @@ impl Location {
     pub fn is_there(&self) -> Result<bool> {
         match self {
             Self::Disk(path) => Ok(fs::symlink_metadata(path).is_ok()),
-            Self::Url(url) => Ok(objects::sizes(vec![url.clone()])?[0].is_some()),
+            Self::Url(url) => objects::is_there(url),
         }
     }
 
@@ -470,7 +464,7 @@ mod tests {
         for root in [Location::from(directory.path()), Location::Url(bucket)] {
             let found = ["a", "b"].map(|name| {
                 let location = root.join(name);
-                (location.is_file(), location.is_there().unwrap())
+                (location.is_file().unwrap(), location.is_there().unwrap())
             });
             assert_eq!(found, [(true, true), (false, false)], "{root}");
         }

@@ -1,18 +1,23 @@
 //! Lists a directory: on disk, below a prefix of a bucket, or by the `SHA256SUM` of a web server's
 //! directory.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::entry::{Entry, LocationKind, SUMS};
-use super::{Location, Url, objects};
+use super::url::stays_inside;
+use super::{Location, objects};
 use crate::directory;
 
-/// The largest list that is read, in bytes: a hundred thousand lines. A trace has about two thousand.
+/// The largest list that is read, in bytes: more than a hundred thousand lines. A trace has about two thousand.
 pub const SUMS_LIMIT: u64 = 16 << 20;
+
+/// The file with the order of columns, which a list of files may leave out.
+const SCHEMA_CSV: &str = "schema.csv";
 
 /// A directory whose names can be listed.
 #[derive(Debug)]
@@ -56,16 +61,17 @@ impl Listing {
                 let entry = |name: String| {
                     let kind = match fs::metadata(directory.join(&name)) {
                         Ok(found) if found.is_dir() => LocationKind::Directory,
-                        Ok(found) if found.is_file() => LocationKind::File { bytes: found.len() },
+                        Ok(found) if found.is_file() => LocationKind::File {
+                            bytes: Some(found.len()),
+                        },
                         _ => LocationKind::Other,
                     };
-                    let etag = None;
-                    Entry { name, kind, etag }
+                    Entry { name, kind }
                 };
                 texts.map(entry).collect()
             }
             (Location::Url(url), None) => objects::list(url)?,
-            (Location::Url(url), Some(files)) => web_entries(url, files, path)?,
+            (Location::Url(_), Some(files)) => web_entries(files, path),
         };
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -75,7 +81,7 @@ impl Listing {
 /// The paths that a web server's `SHA256SUM` lists.
 fn files_on_web(root: &Location) -> Result<BTreeSet<String>> {
     let sums = root.join(SUMS);
-    if !matches!(sums.kind()?, Some(LocationKind::File { .. })) {
+    if !sums.is_there()? {
         let reason =
             "there is no file of this name, and no SHA256SUM that would make it a directory";
         return Err(Error::new(ErrorKind::Failed, reason).at(root).hint(
@@ -83,45 +89,44 @@ fn files_on_web(root: &Location) -> Result<BTreeSet<String>> {
         ));
     }
     let bytes = sums.read_small(SUMS_LIMIT)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let paths = text.lines().filter_map(checksum_line).map(|(_, path)| path);
-    // A list comes from strangers: what leads out of the directory isn't in it.
-    let is_inside = |path: &&str| !path.split('/').any(|name| matches!(name, "" | "." | ".."));
-    let own = [SUMS, "schema.csv"].into_iter();
-    let all = paths.filter(is_inside).chain(own);
-    Ok(all.map(str::to_owned).collect())
+    let lines = bytes
+        .split(|&byte| byte == b'\n')
+        .map(String::from_utf8_lossy);
+    let path = |line: Cow<'_, str>| {
+        let (_, path) = checksum_line(line.trim_end_matches('\r'))?;
+        // A list comes from strangers: what leads out of the directory isn't in it.
+        stays_inside(path).then(|| path.to_owned())
+    };
+    let mut files: BTreeSet<String> = lines.filter_map(path).collect();
+    files.insert(SUMS.to_owned());
+    if !files.contains(SCHEMA_CSV) && root.join(SCHEMA_CSV).is_file()? {
+        files.insert(SCHEMA_CSV.to_owned());
+    }
+    Ok(files)
 }
 
-/// Lists a web server's directory: listed files that exist, and the directories of listed files.
-fn web_entries(url: &Url, files: &BTreeSet<String>, path: &str) -> Result<Vec<Entry>> {
+/// Lists a web server's directory: listed files, and the directories of listed files. The server isn't asked whether it
+/// has them, nor how large they are: a list may have a hundred thousand.
+fn web_entries(files: &BTreeSet<String>, path: &str) -> Vec<Entry> {
     let prefix = match path {
         "" => String::new(),
         path => format!("{path}/"),
     };
-    let below = files.iter().filter_map(|file| file.strip_prefix(&prefix));
-    let (mut names, mut directories) = (Vec::new(), BTreeSet::new());
+    let below = files.range(prefix.clone()..);
+    let below = below.map_while(|file| file.strip_prefix(&prefix));
+    let mut entries = BTreeMap::new();
     for below in below {
-        match below.split_once('/') {
-            None => names.push(below.to_owned()),
-            Some((directory, _)) => {
-                directories.insert(directory.to_owned());
-            }
-        }
+        let (name, kind) = match below.split_once('/') {
+            None => (below, LocationKind::File { bytes: None }),
+            Some((directory, _)) => (directory, LocationKind::Directory),
+        };
+        entries.entry(name).or_insert(kind);
     }
-    let sizes = objects::sizes(names.iter().map(|name| url.join(name)).collect())?;
-    let files = names.into_iter().zip(sizes).filter_map(|(name, bytes)| {
-        let kind = LocationKind::File { bytes: bytes? };
-        let etag = None;
-        Some(Entry { name, kind, etag })
-    });
-    let directory = |name| Entry {
-        name,
-        kind: LocationKind::Directory,
-        etag: None,
+    let entry = |(name, kind): (&str, LocationKind)| Entry {
+        name: name.to_owned(),
+        kind,
     };
-    Ok(files
-        .chain(directories.into_iter().map(directory))
-        .collect())
+    entries.into_iter().map(entry).collect()
 }
 
 /// The digest and the path of a line as `sha256sum` writes it: 64 hexadecimal digits, two spaces (or a
@@ -136,4 +141,26 @@ pub fn checksum_line(line: &str) -> Option<(Digest, &str)> {
         digest.to_ascii_lowercase().parse().ok()?,
         path.strip_prefix("./").unwrap_or(path),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_files_are_taken_to_be_there() {
+        let files = ["SHA256SUM", "a-b", "a/1.csv", "a/2.csv", "a/b/3.csv", "b"];
+        let files: BTreeSet<String> = files.map(str::to_owned).into();
+        let names = |path: &str| {
+            let entries = web_entries(&files, path).into_iter();
+            let shown = entries.map(|entry| match entry.kind {
+                LocationKind::Directory => format!("{}/", entry.name),
+                _ => entry.name,
+            });
+            shown.collect::<Vec<_>>()
+        };
+        assert_eq!(names(""), ["SHA256SUM", "a/", "a-b", "b"]);
+        assert_eq!(names("a"), ["1.csv", "2.csv", "b/"]);
+        assert_eq!(names("c"), [""; 0]);
+    }
 }

@@ -42,26 +42,18 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
         return Ok(Some(LocationKind::Directory));
     }
     if let Some((bytes, _)) = own.version(&url.path)? {
+        let bytes = Some(bytes);
         return Ok(Some(LocationKind::File { bytes }));
     }
     let is_empty = own.list(&url.path)?.is_empty();
     Ok((!is_empty).then_some(LocationKind::Directory))
 }
 
-pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+pub(super) fn is_there(url: &Url) -> Result<bool> {
     match of(url) {
-        None => remote::etag(url),
-        Some(own) => {
-            let found = own.version(&url.path)?;
-            found
-                .map(|(_, etag)| Some(etag))
-                .ok_or_else(|| missing(url))
-        }
+        None => remote::is_there(url),
+        Some(own) => Ok(own.version(&url.path)?.is_some()),
     }
-}
-
-pub(super) fn has_object(url: &Url) -> bool {
-    sizes(vec![url.clone()]).is_ok_and(|sizes| sizes.iter().any(Option::is_some))
 }
 
 pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
@@ -70,24 +62,17 @@ pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
     };
     let mut entries = BTreeMap::new();
     for object in own.list(&url.path)? {
-        let (name, kind, etag) = match object.path.split_once('/') {
-            Some((name, _)) => (name, LocationKind::Directory, None),
+        let (name, kind) = match object.path.split_once('/') {
+            Some((name, _)) => (name, LocationKind::Directory),
             None => {
-                let bytes = object.bytes;
-                (&object.path[..], LocationKind::File { bytes }, object.etag)
+                let bytes = Some(object.bytes);
+                (&object.path[..], LocationKind::File { bytes })
             }
         };
         let name = name.to_owned();
-        entries.insert(name.clone(), Entry { name, kind, etag });
+        entries.insert(name.clone(), Entry { name, kind });
     }
     Ok(entries.into_values().collect())
-}
-
-pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
-    let own = each(&urls, |own, path| {
-        Ok(own.version(path)?.map(|(bytes, _)| bytes))
-    });
-    own.unwrap_or_else(|| remote::sizes(urls))
 }
 
 pub(super) fn versions(urls: Vec<Url>) -> Result<Vec<Option<Version>>> {
@@ -184,10 +169,14 @@ impl Download {
     pub(super) fn confirm(&self, context: Option<&Context>) -> Result<()> {
         match self {
             Self::Remote(download) => download.confirm(context),
-            Self::Own(url, Some((_, then))) if etag(url)?.as_ref() != Some(then) => {
+            Self::Own(_, None) => Ok(()),
+            Self::Own(url, Some((_, then))) => {
+                let now = of(url).map_or(Ok(None), |own| own.version(&url.path))?;
+                if now.is_some_and(|(_, now)| now == *then) {
+                    return Ok(());
+                }
                 Err(Error::new(ErrorKind::Failed, "changed while it was read").at(url.to_string()))
             }
-            Self::Own(..) => Ok(()),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! URLs as people type them: taken apart, put together again, and shown without their secrets.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::redact;
 
 use super::own_bucket::OwnBucket;
-use super::redact;
 
 /// Where the bytes of a URL are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,19 +96,29 @@ pub(super) fn misspelt(text: &str) -> Option<Error> {
         let error = Error::new(ErrorKind::Usage, "is not a URL").at(shown);
         return Some(error.hint("a URL starts with its scheme, such as s3://"));
     }
-    let (scheme, _) = SCHEMES.iter().find(|(scheme, _)| {
+    let scheme = SCHEMES.iter().find(|(scheme, _)| {
         let start = text.get(..scheme.len());
         let rest = text.get(scheme.len()..).unwrap_or_default();
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
             && (rest.starts_with(':') || rest.starts_with("//"))
-    })?;
-    Some(malformed(text, "is not a URL").hint(format!(
-        "a URL starts with {scheme}:// and is a text, not a path"
-    )))
+    });
+    if let Some((scheme, _)) = scheme {
+        return Some(malformed(text, "is not a URL").hint(format!(
+            "a URL starts with {scheme}:// and is a text, not a path"
+        )));
+    }
+    // As a path it would be repeated in messages.
+    let shown = redact::redacted(text);
+    let is_path = shown == text || text.starts_with('.') || Path::new(text).is_absolute();
+    (!is_path).then(|| {
+        let reason = "looks like a piece of a URL with a secret in it";
+        let hint = "write the whole URL, or, for a path, ./ before it";
+        Error::new(ErrorKind::Usage, reason).at(shown).hint(hint)
+    })
 }
 
 fn malformed(text: &str, reason: &str) -> Error {
-    Error::new(ErrorKind::Usage, reason).at(redact::url(text))
+    Error::new(ErrorKind::Usage, reason).at(redact::redacted_url(text))
 }
 
 impl Url {
@@ -116,6 +128,9 @@ impl Url {
     /// [`ErrorKind::Usage`] if it is malformed.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let wrong = |reason: &str| malformed(text, reason);
+        // What is in place of a host or a bucket may be a secret.
+        let unnamed =
+            |name: &str, reason| Error::new(ErrorKind::Usage, reason).at(format!("{name}://…"));
         let (scheme, rest) = text.split_once("://").unwrap_or_default();
         let known = SCHEMES
             .iter()
@@ -147,8 +162,11 @@ impl Url {
             context: UrlContext::default(),
             own: OwnBucket::default(),
         };
-        let is_name = |name: &&str| !matches!(*name, "" | "." | "..");
-        if !path.is_empty() && !path.split('/').all(|name| is_name(&name)) {
+        let is_plain = match scheme {
+            Scheme::Web(_) => stays_inside(path),
+            _ => path.split('/').all(is_name),
+        };
+        if !path.is_empty() && !is_plain {
             return Err(wrong("has an empty name, `.` or `..` in its path").hint("write it out"));
         }
         if redact::has_secret_value(path) {
@@ -161,7 +179,9 @@ impl Url {
                 return Err(wrong("has a fragment, which no server gets").hint(hint));
             }
             if !is_host(host) {
-                return Err(wrong("names no host").hint(format!("write {name}://HOST/PATH")));
+                return Err(
+                    unnamed(name, "names no host").hint(format!("write {name}://HOST/PATH"))
+                );
             }
             if path.chars().any(char::is_whitespace) {
                 return Err(wrong("has a blank in it").hint("write %20"));
@@ -182,7 +202,7 @@ impl Url {
                 url.bucket = container;
                 let is_account = host.split('.').count() > 2 && is_host(host);
                 if !is_account {
-                    return Err(wrong("names no account").hint(AZURE));
+                    return Err(unnamed(name, "names no account").hint(AZURE));
                 }
             }
             (_, Some(_)) => {
@@ -193,10 +213,10 @@ impl Url {
         }
         if !is_bucket(&url.bucket) {
             let hint = match scheme {
-                Scheme::Azure => AZURE.to_owned(),
-                _ => format!("write {name}://BUCKET/PATH"),
+                Scheme::Azure => Cow::Borrowed(AZURE),
+                _ => Cow::Owned(format!("write {name}://BUCKET/PATH")),
             };
-            return Err(wrong("names no bucket").hint(hint));
+            return Err(unnamed(name, "names no bucket").hint(hint));
         }
         Ok(url)
     }
@@ -279,6 +299,31 @@ impl Url {
 
 const AZURE: &str = "write az://CONTAINER/PATH or \
                      abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH";
+
+/// Whether a name in a path is one, and leads nowhere else.
+fn is_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..")
+}
+
+/// Whether a path in a URL of a web server leads below where it starts, however its dots and slashes are written: in
+/// `%2e%2e`, the HTTP client and servers see `..`, and in `%252e`, servers behind servers do.
+pub(super) fn stays_inside(path: &str) -> bool {
+    if !path.split('/').all(is_name) {
+        return false;
+    }
+    let mut written = Cow::Borrowed(path.as_bytes());
+    loop {
+        let decoded: Vec<u8> = percent_decode(&written).collect();
+        let mut names = decoded.split(|byte| b"/\\".contains(byte));
+        if names.any(|name| matches!(name, b"." | b"..")) {
+            return false;
+        }
+        if decoded == *written {
+            return true;
+        }
+        written = Cow::Owned(decoded);
+    }
+}
 
 /// A host, with or without a port.
 fn is_host(text: &str) -> bool {

@@ -184,7 +184,7 @@ impl Unzip {
             return Err(self.broken("a field of 64-bit sizes that lacks one"));
         };
         let shown = escape(&name, 200);
-        let refused = |reason: &str, hint: &str| {
+        let refused = |reason: &str, hint: &'static str| {
             let reason = format!("the member {shown} {reason}, {offset} bytes into the archive");
             Err(Error::new(ErrorKind::Corrupt, reason).hint(hint))
         };

@@ -59,6 +59,8 @@ pub enum Answer {
     ChunkedCut(usize),
     /// Without a length and without chunks, as the connection ends.
     Endless,
+    /// With this status, these headers, and a body without an end: in chunks, unless a header says how long it is.
+    Flood(u16, Vec<(&'static str, String)>),
     /// Well, with this header too.
     With(&'static str, &'static str),
     /// Well, with this `ETag`, or none if it is empty.
@@ -272,6 +274,10 @@ impl Shared {
             while !self.stopped.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(20));
             }
+            return Ok(false);
+        }
+        if let Answer::Flood(status, headers) = answer {
+            flood(writer, status, &headers)?;
             return Ok(false);
         }
         if let Answer::Status(status, headers, body) = answer {
@@ -521,6 +527,33 @@ fn in_chunks(
         writer.write_all(b"0\r\n\r\n")?;
     }
     writer.flush()
+}
+
+/// Responds with text until the client goes away.
+fn flood(
+    writer: &mut dyn Write,
+    status: u16,
+    headers: &[(&'static str, String)],
+) -> std::io::Result<()> {
+    let is_long = headers.iter().any(|(name, _)| *name == "Content-Length");
+    let mut head = format!("HTTP/1.1 {status} x\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    if !is_long {
+        head += "Transfer-Encoding: chunked\r\n";
+    }
+    writer.write_all((head + "\r\n").as_bytes())?;
+    let piece = [b'x'; 64 << 10];
+    loop {
+        if !is_long {
+            writer.write_all(format!("{:x}\r\n", piece.len()).as_bytes())?;
+        }
+        writer.write_all(&piece)?;
+        if !is_long {
+            writer.write_all(b"\r\n")?;
+        }
+    }
 }
 
 /// A text with bytes such as `%20`.

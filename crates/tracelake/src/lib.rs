@@ -124,6 +124,8 @@
 
 #[cfg(feature = "program")]
 mod cli;
+#[cfg(feature = "program")]
+mod descriptors;
 mod open;
 #[cfg(feature = "program")]
 mod pages;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::{cli, pages, panics, report};
+use crate::{cli, descriptors, pages, panics, report};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -19,9 +19,10 @@ use tracelake_convert::run::{self, Commit, CommitOptions, Outcome, Room, RunOpti
 use tracelake_convert::{discover, plan};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::redact::redacted;
 use tracelake_core::words::for_shell;
 use tracelake_lake::store::{HOME, Unnamed};
-use tracelake_location::{Location, redacted};
+use tracelake_location::Location;
 use tracelake_schema::render;
 use tracelake_verify::{Verdict, Verification};
 use tracelake_verify::{inspect, release};
@@ -48,6 +49,10 @@ const DONE: u8 = 0;
 /// as a Python console script, can be the same program. It writes to stdout and stderr and installs
 /// signal handlers and a panic hook, so call it from nothing but a front end.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    // Without stderr, the exit code is all that can be said.
+    if descriptors::open().is_err() {
+        return exit_code(ErrorKind::Failed);
+    }
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     limit_arenas();
@@ -85,7 +90,7 @@ fn run_command(arguments: &[OsString]) -> u8 {
         .ok()
         .filter(|asked| !asked.is_empty());
     let filter: Option<Targets> = asked.and_then(|asked| asked.parse().ok());
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| report::LogWriter);
     let warnings = report::LoggedWarnings {
         in_json: wants_json(arguments),
     };
@@ -168,6 +173,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
 }
 
 pub use crate::cli::keywords::{Keyword, keywords};
+pub use crate::descriptors::open as open_descriptors;
 pub use crate::panics::{error as panic_error, keep as keep_panics};
 
 /// The request of `tracelake convert` arguments, for a front end that carries it out itself.
@@ -317,7 +323,7 @@ fn commit(args: &CommitArgs, context: &Context, reporter: &Reporter) -> Result<u
     reporter.start(PlannedWork {
         command: "commit",
         parts: None,
-        bytes: commit.bytes(),
+        bytes: Some(commit.bytes()),
         shard: None,
     });
     let mut options = CommitOptions::default();
@@ -400,7 +406,7 @@ fn verify(args: &VerifyArgs, context: &Context, reporter: &Reporter) -> Result<u
     reporter.start(PlannedWork {
         command: "verify",
         parts: Some(verification.parts()),
-        bytes: verification.bytes(),
+        bytes: Some(verification.bytes()),
         shard: None,
     });
     let verdict = verification.run()?;

@@ -20,12 +20,14 @@ pub(super) fn verify_file(
 ) -> Result<Location> {
     let path = inside(root, &facts.path)?;
     let found = source::fingerprint(context, &path).map_err(|error| {
+        if error.is_unanswered() {
+            return error;
+        }
         // A file that is missing is damage; one that exists and can't be read is a failure.
         let error = error.hint(AGAIN);
-        if path.is_file() {
-            error
-        } else {
-            error.of_kind(ErrorKind::Corrupt)
+        match path.is_file() {
+            Ok(false) => error.of_kind(ErrorKind::Corrupt),
+            _ => error,
         }
     })?;
     if found.bytes != facts.bytes {

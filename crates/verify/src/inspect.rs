@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
-use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan};
+use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan, sum};
 use tracelake_convert::run::{Remaining, remaining};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -86,8 +86,8 @@ pub struct ShardInventory {
     pub shard: u32,
     /// How many files it reads.
     pub files: u64,
-    /// Their size in bytes.
-    pub bytes: u64,
+    /// Their size in bytes; `None` if that of one isn't known.
+    pub bytes: Option<u64>,
     /// How many parts are remaining, of files whose number of parts is known.
     pub parts_left: usize,
     /// Files that are cut into parts, and were not read to their end; relative to SRC.
@@ -130,8 +130,8 @@ pub struct TableInventory {
     /// How many more rows the sources of a lake have than were published, negative if some are missing;
     /// `None` while parts are missing.
     pub more_than_published: Option<i64>,
-    /// The size of its files in bytes.
-    pub bytes: u64,
+    /// The size of its files in bytes; `None` if that of one isn't known.
+    pub bytes: Option<u64>,
     /// The unit of its time column, such as `microseconds`.
     pub time_unit: Option<&'static str>,
     /// The smallest value of its time column; of a lake only.
@@ -271,7 +271,7 @@ fn add_remaining(
                     .table(name)
                     .and_then(|table| published_rows(table, cell)),
                 more_than_published: None,
-                bytes: 0,
+                bytes: Some(0),
                 time_unit: trace.table(name).and_then(time_unit),
                 time_min: None,
                 time_max: None,
@@ -331,11 +331,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             not_selected: facts.rows_not_selected,
             published_rows: table.and_then(|table| published_rows(table, cell)),
             more_than_published: table.and_then(|table| facts.more_than_published(table)),
-            bytes: facts
-                .parts
-                .iter()
-                .map(|part| part.output.bytes)
-                .fold(0, u64::saturating_add),
+            bytes: sum(facts.parts.iter().map(|part| Some(part.output.bytes))),
             time_unit: table.and_then(time_unit),
             time_min: facts.parts.iter().filter_map(|part| part.time_min).min(),
             time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
@@ -458,9 +454,7 @@ fn inspect_source(
                 not_selected: None,
                 published_rows: published_rows(table.order.table, cell),
                 more_than_published: None,
-                bytes: bytes
-                    .chain(whole.map(|stream| stream.bytes))
-                    .fold(0, u64::saturating_add),
+                bytes: sum(bytes.chain(whole.map(|stream| stream.bytes))),
                 time_unit: time_unit(table.order.table),
                 time_min: None,
                 time_max: None,

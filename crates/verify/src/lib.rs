@@ -256,7 +256,7 @@ pub(crate) fn verify_lake(
     };
     let groups: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same_source).collect();
     let lake = LakeView {
-        context,
+        context: &context.for_parts(),
         root,
         trace,
         format: manifest.origin.options.format,
@@ -269,18 +269,22 @@ pub(crate) fn verify_lake(
     });
     // What was stopped is no finding.
     context.check()?;
+    let (values, found): (Vec<u64>, Vec<Option<Error>>) = checked.into_iter().unzip();
+    let mut found: Vec<Error> = found.into_iter().flatten().collect();
+    if let Some(unanswered) = found.iter().position(Error::is_unanswered) {
+        return Err(found.swap_remove(unanswered));
+    }
     let sources = lake.sources.as_ref();
     let not_converted = sources.map_or(0, |sources| sources.not_converted(&manifest));
     let not_compared = sources.map_or(0, |sources| {
         let without_source = parts.iter().filter(|(_, part)| !sources.has_cell(part));
         without_source.count()
     });
-    let values = checked.iter().map(|(values, _)| values).sum();
-    findings.extend(checked.into_iter().filter_map(|(_, finding)| finding));
+    findings.extend(found);
     Ok(Verdict {
         parts: parts.len(),
         manifest,
-        values,
+        values: values.into_iter().sum(),
         not_converted,
         not_compared,
         findings,

@@ -31,7 +31,7 @@ pub(super) struct LakeView<'a> {
 
 impl<'a> LakeView<'a> {
     /// Checks the parts of one table made from one source. For each: how many values were compared with
-    /// the source, and what is wrong.
+    /// the source, and what is wrong. A server that doesn't answer stops the others.
     pub(super) fn verify_parts(&self, parts: &[(&str, &PartFacts)]) -> Vec<(u64, Option<Error>)> {
         let facts: Vec<&PartFacts> = parts.iter().map(|(_, part)| *part).collect();
         let mut source = None;
@@ -43,7 +43,12 @@ impl<'a> LakeView<'a> {
             });
             checked.push(match found {
                 Ok(values) => (values, None),
-                Err(error) => (0, Some(error)),
+                Err(error) => {
+                    if error.is_unanswered() {
+                        self.context.fail();
+                    }
+                    (0, Some(error))
+                }
             });
         }
         checked

@@ -45,11 +45,9 @@ pub(super) fn verify_release(
         let file = match file_facts(context, root, name) {
             Ok(file) => file,
             Err(error) => {
-                let is_file = root.join(name).is_file();
-                let error = if is_file {
-                    error
-                } else {
-                    error.of_kind(ErrorKind::Corrupt)
+                let error = match root.join(name).is_file()? {
+                    true => error,
+                    false => error.of_kind(ErrorKind::Corrupt),
                 };
                 findings.push(error.hint(AGAIN));
                 continue;

@@ -29,11 +29,12 @@ impl Checksums {
     /// As [`Checksums::read`].
     pub fn add(&mut self, directory: &str, path: &Location) -> Result<()> {
         let text = path.read_small(SUMS_LIMIT)?;
-        for (line, number) in String::from_utf8_lossy(&text).lines().zip(1..) {
+        for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {
+            let line = String::from_utf8_lossy(line);
             if line.trim().is_empty() {
                 continue;
             }
-            let Some((digest, name)) = checksum_line(line) else {
+            let Some((digest, name)) = checksum_line(line.trim_end_matches('\r')) else {
                 let advice =
                     Magic::of(&text).map_or_else(|| "download it again".to_owned(), Magic::advice);
                 return Err(

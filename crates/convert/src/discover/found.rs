@@ -89,10 +89,8 @@ impl FoundTable {
 pub struct FoundFile {
     /// Its path, relative to the root, with forward slashes.
     pub path: String,
-    /// Its size.
-    pub bytes: u64,
-    /// The store's ETag of its content, if it has one.
-    pub etag: Option<String>,
+    /// Its size; `None` if no listing gives it.
+    pub bytes: Option<u64>,
 }
 
 /// One input file of a table.

@@ -45,8 +45,9 @@ pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<Foun
         let parts = found.tables.iter_mut().flat_map(|table| &mut table.parts);
         parts.for_each(|part| part.key.cell = cell);
     }
-    let mark = |directory: &Location| directory.join(SYNTHETIC).is_file();
-    found.synthetic |= of_trace(&near, trace).iter().any(mark);
+    for directory in of_trace(&near, trace) {
+        found.synthetic = found.synthetic || directory.join(SYNTHETIC).is_file()?;
+    }
     Ok(found)
 }
 
@@ -87,7 +88,7 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource
     match kind {
         LocationKind::Directory => {}
         LocationKind::File { bytes } => return one_file(source, &root, bytes, trace),
-        LocationKind::Other => return one_file(source, &root, 0, trace),
+        LocationKind::Other => return one_file(source, &root, None, trace),
     }
     let listing = Listing::of(source)?;
     let entries = listing.entries("")?;
@@ -232,7 +233,7 @@ fn skip_nameless(found: &mut FoundSource) {
 fn one_file(
     source: &Location,
     whole: &Location,
-    bytes: u64,
+    bytes: Option<u64>,
     trace: Option<&'static Trace>,
 ) -> Result<FoundSource> {
     let Some(name) = source.name() else {
@@ -251,7 +252,6 @@ fn one_file(
     let file = FoundFile {
         path: name.to_owned(),
         bytes,
-        etag: source.etag()?,
     };
     let directory = whole.parent().and_then(|parent| table_of(&parent, trace));
     let (table, files, number, total) = match FileName::of(name, trace) {

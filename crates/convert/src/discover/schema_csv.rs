@@ -53,7 +53,7 @@ impl SchemaCsv {
             Error::new(ErrorKind::Misfit, reason)
                 .at(path)
                 .line(line, None)
-                .hint(hint.as_str())
+                .hint(hint.clone())
         };
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)

@@ -66,7 +66,7 @@ impl Search<'_> {
         } else if let (None, LocationKind::Directory, Some(cell)) = (cell, kind, below) {
             self.stay_inside(&path)?;
             self.found.holds_cells = true;
-            self.found.synthetic |= self.source.join(&path).join(SYNTHETIC).is_file();
+            self.found.synthetic |= self.source.join(&path).join(SYNTHETIC).is_file()?;
             let entries = self.listing.entries(&path)?;
             self.take_all(Some((cell, &path)), entries)?;
         } else if name == SCHEMA_CSV && cell.is_none() {
@@ -132,7 +132,7 @@ impl Search<'_> {
         let is_known = |name: &str| FileName::of(name, self.trace).is_some();
         let piece = |entry: &Entry| {
             let (whole, number) = piece_of(&entry.name).filter(|(whole, _)| is_known(whole))?;
-            let LocationKind::File { bytes } = entry.kind else {
+            let LocationKind::File { bytes: Some(bytes) } = entry.kind else {
                 return None;
             };
             Some((whole.to_owned(), number, bytes))
@@ -150,7 +150,7 @@ impl Search<'_> {
         for (name, mut pieces) in found {
             pieces.sort_unstable();
             let place = self.source.join(&format!("{directory}{name}"));
-            let wrong = |reason: String, hint: &str| {
+            let wrong = |reason: String, hint: &'static str| {
                 Err(Error::new(ErrorKind::Failed, reason).at(&place).hint(hint))
             };
             if joined.iter().any(|entry| entry.name == name) {
@@ -173,9 +173,8 @@ impl Search<'_> {
             joined.push(Entry {
                 name,
                 kind: LocationKind::File {
-                    bytes: bytes.fold(0, u64::saturating_add),
+                    bytes: Some(bytes.fold(0, u64::saturating_add)),
                 },
-                etag: None,
             });
         }
         Ok(joined)
@@ -280,8 +279,7 @@ impl Search<'_> {
                 .at(self.source.join(&path))
                 .hint("move it away"));
         };
-        let etag = entry.etag.clone();
-        Ok(FoundFile { path, bytes, etag })
+        Ok(FoundFile { path, bytes })
     }
 }
 

@@ -100,7 +100,7 @@ pub(super) fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result
     let Some((first, _)) = found.archives.first() else {
         return Ok(());
     };
-    let wrong = |archive: &FoundFile, reason: String, hint: &str| {
+    let wrong = |archive: &FoundFile, reason: String, hint: &'static str| {
         Err(Error::new(ErrorKind::Failed, reason)
             .at(found.root.join(&archive.path))
             .hint(hint))

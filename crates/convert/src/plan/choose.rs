@@ -157,7 +157,6 @@ fn stream(
     StreamPlan {
         source: file.path.clone(),
         bytes: file.bytes,
-        etag: file.etag.clone(),
         sha256,
         tables,
         part_rows: part_rows(request),

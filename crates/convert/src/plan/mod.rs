@@ -103,10 +103,8 @@ pub struct TablePlan {
 pub struct StreamPlan {
     /// The input, relative to [`Plan::source`].
     pub source: String,
-    /// The size of the input.
-    pub bytes: u64,
-    /// The ETag of the input in its store, if it has one.
-    pub etag: Option<String>,
+    /// The size of the input; `None` if no listing gives it.
+    pub bytes: Option<u64>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<Digest>,
     /// The tables it holds, in order. For an archive of all tables, those it may hold.
@@ -125,10 +123,8 @@ pub struct PartPlan {
     pub source: String,
     /// Where the input's path below the directory of its cell begins, in bytes; see [`PartPlan::recorded`].
     pub(crate) recorded_from: usize,
-    /// The size of the input.
-    pub bytes: u64,
-    /// The ETag of the input in its store, if it has one.
-    pub etag: Option<String>,
+    /// The size of the input; `None` if no listing gives it.
+    pub bytes: Option<u64>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<Digest>,
     /// How many parts there are, if the name of the input says it.
@@ -187,12 +183,11 @@ impl Plan {
         tables.flat_map(|table| table.parts.iter().map(move |part| (table, part)))
     }
 
-    /// The size of all inputs.
+    /// The size of all inputs; `None` if that of one isn't known.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> Option<u64> {
         let parts = self.parts().map(|(_, part)| part.bytes);
-        let sizes = parts.chain(self.streams.iter().map(|stream| stream.bytes));
-        sizes.fold(0, u64::saturating_add)
+        sum(parts.chain(self.streams.iter().map(|stream| stream.bytes)))
     }
 
     /// Whether a part is to be converted.
@@ -237,7 +232,6 @@ impl Plan {
         let file = FoundFile {
             path: stream.source.clone(),
             bytes: stream.bytes,
-            etag: stream.etag.clone(),
         };
         let part = FoundPart {
             file,
@@ -247,6 +241,13 @@ impl Plan {
         let place = (self.origin.options.layout, self.encoding.format());
         part_plan(place, table.order.table.name, &part, 0, None)
     }
+}
+
+/// The sum of sizes; `None` if one isn't known.
+#[must_use]
+pub fn sum(sizes: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+    let mut sizes = sizes.into_iter();
+    sizes.try_fold(0_u64, |sum, size| Some(sum.saturating_add(size?)))
 }
 
 /// The names that a table's directory can have, in a lake of this trace or of any built-in one.
@@ -270,7 +271,7 @@ pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
 /// for (table, part) in plan.parts() {
 ///     println!("{}: {} to {}", table.order.table.name, part.source, part.output());
 /// }
-/// assert!(plan.bytes() > 0);
+/// assert!(plan.bytes() > Some(0));
 /// # Ok::<(), tracelake_core::Error>(())
 /// ```
 ///

@@ -182,7 +182,6 @@ pub(super) fn part_plan(
         source: part.file.path.clone(),
         recorded_from,
         bytes: part.file.bytes,
-        etag: part.file.etag.clone(),
         sha256,
         total: part.total,
         in_all: None,
@@ -226,7 +225,7 @@ fn check_numbers(
     table: &Table,
     parts: &[FoundPart],
 ) -> Result<()> {
-    let wrong = |part: &FoundPart, reason: String, hint: &str| {
+    let wrong = |part: &FoundPart, reason: String, hint: &'static str| {
         Err(Error::new(ErrorKind::Failed, reason)
             .at(found.root.join(&part.file.path))
             .field(table.name)

@@ -107,7 +107,7 @@ impl Candidates {
             fit: fit(table, head, None),
         });
         let mut candidates: Vec<_> = fits.filter(|one| one.fit.level >= Level::Fields).collect();
-        candidates.sort_by(|a, b| b.fit.rank().cmp(&a.fit.rank()));
+        candidates.sort_by_key(|one| std::cmp::Reverse(one.fit.rank()));
         Self(candidates)
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::str::FromStr;
 
+use tracelake_core::digest::Digest;
 use tracelake_lake::plan_file::{
     MOST_SHARDS, PlanFile, PlannedDerived, PlannedPart, PlannedSource, PlannedStream, PlannedTable,
 };
@@ -79,7 +80,7 @@ impl Plan {
             cell: part.key.cell,
             file_number: part.key.file_number,
             shard: 0,
-            source: source(part.recorded(), part.bytes, part.etag.as_ref()),
+            source: source(part.recorded(), part.bytes, part.sha256),
         });
         let streams = self
             .streams
@@ -101,11 +102,11 @@ impl Plan {
         };
         let streams = file.streams.iter_mut();
         let mut files: Vec<(u64, &mut u32)> = streams
-            .map(|stream| (stream.source.bytes, &mut stream.shard))
+            .map(|stream| (stream.source.bytes.unwrap_or(0), &mut stream.shard))
             .chain(
                 file.parts
                     .iter_mut()
-                    .map(|part| (part.source.bytes, &mut part.shard)),
+                    .map(|part| (part.source.bytes.unwrap_or(0), &mut part.shard)),
             )
             .collect();
         balance(&mut files, shards);
@@ -122,16 +123,16 @@ impl Plan {
             tables: table_names.collect(),
             selected: self.selected.as_ref().map(|parts| parts.ranges().collect()),
             shard: 0,
-            source: source(&stream.source, stream.bytes, stream.etag.as_ref()),
+            source: source(&stream.source, stream.bytes, stream.sha256),
         }
     }
 }
 
-fn source(path: &str, bytes: u64, etag: Option<&String>) -> PlannedSource {
+fn source(path: &str, bytes: Option<u64>, sha256: Option<Digest>) -> PlannedSource {
     PlannedSource {
         path: path.to_owned(),
         bytes,
-        etag: etag.cloned(),
+        sha256: sha256.filter(|_| bytes.is_none()),
     }
 }
 

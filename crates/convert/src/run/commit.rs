@@ -274,11 +274,13 @@ fn is_planned_source(
     facts: &PartFacts,
 ) -> bool {
     if let Some(source) = assignment.source_of(table, facts.key()) {
-        return source.path == facts.source.path && source.bytes == facts.source.bytes;
+        return source.is_source_of(facts);
     }
     let stream = plan.stream_of(table);
     stream.is_none_or(|stream| {
-        stream.source.path == facts.source.path && facts.source.bytes <= stream.source.bytes
+        let source = &stream.source;
+        let most = source.bytes.unwrap_or(u64::MAX);
+        source.path == facts.source.path && facts.source.bytes <= most
     })
 }
 

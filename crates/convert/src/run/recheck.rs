@@ -94,7 +94,7 @@ pub(super) fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
 /// Whether an output exists with the bytes that were committed.
 fn is_whole(context: &Context, root: &Location, output: &FileFacts) -> Result<bool> {
     let path = inside(root, &output.path)?;
-    let bytes = output.bytes;
+    let bytes = Some(output.bytes);
     if path.kind()? != Some(LocationKind::File { bytes }) {
         return Ok(false);
     }

@@ -251,8 +251,8 @@ mod tests {
             shard: 0,
             source: PlannedSource {
                 path,
-                bytes: 1,
-                etag: None,
+                bytes: Some(1),
+                sha256: None,
             },
         })
     }
@@ -282,8 +282,8 @@ mod tests {
             shard: 0,
             source: PlannedSource {
                 path: "x".to_owned(),
-                bytes: 1,
-                etag: None,
+                bytes: Some(1),
+                sha256: None,
             },
         }
     }

@@ -64,20 +64,17 @@ impl Room {
         out: &Location,
         run_options: RunOptions,
     ) -> Self {
-        let is_url = plan.source.as_path().is_none();
         let sizes = todo.iter().map(|work| {
             let (table, source) = match work {
                 Work::Part(table, part) => (Some(*table), &part.source),
                 Work::Stream(stream) => (plan.tables_of(stream).next(), &stream.source),
             };
-            // A web server may not say how large a file is.
-            let bytes = Some(work.bytes()).filter(|bytes| *bytes > 0 || !is_url);
             SourceSize {
                 syntax: table.map_or(tracelake_schema::Syntax::Csv, |table| {
                     table.order.table.syntax
                 }),
                 is_gzip: source.ends_with(".gz") || source.ends_with(".tgz"),
-                bytes,
+                bytes: work.bytes(),
                 is_whole: matches!(work, Work::Part(..)) || plan.selected.is_none(),
             }
         });

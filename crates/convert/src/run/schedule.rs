@@ -26,7 +26,7 @@ pub(super) enum Work<'a> {
 }
 
 impl Work<'_> {
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> Option<u64> {
         match self {
             Self::Part(_, part) => part.bytes,
             Self::Stream(stream) => stream.bytes,

@@ -210,7 +210,7 @@ impl Run<'_> {
         path: &Path,
         source: &mut Source,
     ) -> Result<()> {
-        let wrong = |reason: String, hint: &str| {
+        let wrong = |reason: String, hint: &'static str| {
             Err(Error::new(ErrorKind::Misfit, reason)
                 .at(path)
                 .field(table.order.table.name)

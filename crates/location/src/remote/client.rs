@@ -1,7 +1,9 @@
 //! The HTTP client: reqwest, with a server's wish for a pause respected, its refusals kept, and its answers
 //! checked.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,6 +16,7 @@ use reqwest::Certificate;
 use reqwest::redirect::Policy;
 use tracelake_core::error::escape;
 
+use super::body::{self, Announced, most_of};
 use super::keys;
 
 /// The longest pause that a server's `Retry-After` may ask for.
@@ -28,8 +31,12 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The most bytes of an error's body that are read.
 const BODY: usize = 64 << 10;
 
-/// The most bytes of a list that are read: of a thousand keys, or the five thousand of Azure.
-const LIST: usize = 64 << 20;
+/// The most bytes of an answer that are read at once, if it isn't an object: a token, or a list of a thousand keys, or
+/// the five thousand of Azure.
+const WHOLE: usize = 16 << 20;
+
+/// The most bytes of a list that comes in several answers: of about 300,000 keys.
+const PAGES: u64 = 128 << 20;
 
 /// How often a request may be sent on to another URL.
 const REDIRECTS: usize = 10;
@@ -46,6 +53,11 @@ const METADATA: &[&str] = &[
 
 /// Paths of a metadata service whose answer becomes a part of the next request.
 const METADATA_WORDS: &[&str] = &["/latest/api/token", "/iam/security-credentials/"];
+
+/// Marks a request for the bytes of an object. They aren't kept in memory here: their reader decides how many it takes.
+/// Every other answer is small by nature, and is read with a limit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ForObject;
 
 /// Makes clients for one server.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +107,7 @@ impl HttpConnector for Connector {
         Ok(HttpClient::new(Service {
             client: HttpClient::new(client),
             connector: self.clone(),
+            lists: Mutex::default(),
         }))
     }
 }
@@ -135,6 +148,8 @@ fn redirected(
 struct Service {
     client: HttpClient,
     connector: Connector,
+    /// The bytes of each list so far that comes in several answers, by its request without the place to continue at.
+    lists: Mutex<HashMap<String, u64>>,
 }
 
 /// An answer that can't be used.
@@ -195,27 +210,32 @@ impl HttpService for Service {
         let status = response.status().as_u16();
         match status {
             200..300 => self.usable(&asked, response).await,
-            304 => Ok(response),
+            304 => Ok(without_body(response)),
             408 | 429 | 500.. => {
                 if let Some(pause) = pause(response.headers()) {
                     tokio::time::sleep(pause).await;
                 }
-                Ok(response)
+                // The request is sent again, or its status is reported.
+                Ok(without_body(response))
             }
             // object_store knows what these are, once it is known that there is a bucket.
             404 | 409 | 412 => {
                 let (parts, body) = response.into_parts();
-                let body = start(body, BODY).await?;
+                let body = body::start(body, BODY).await?;
                 let code = code(&parts.headers, &body);
                 match code.as_deref() {
                     Some("NoSuchBucket" | "ContainerNotFound") => Err(refusal(status, code, None)),
                     _ => Ok(HttpResponse::from_parts(parts, body.into())),
                 }
             }
-            _ if is_metadata => Ok(response),
+            _ if is_metadata => {
+                let (parts, body) = response.into_parts();
+                let body = body::start(body, BODY).await?;
+                Ok(HttpResponse::from_parts(parts, body.into()))
+            }
             _ => {
                 let (parts, body) = response.into_parts();
-                let body = start(body, BODY).await?;
+                let body = body::start(body, BODY).await?;
                 let code = code(&parts.headers, &body);
                 let region = text(&parts.headers, "x-amz-bucket-region")
                     .or_else(|| element(&body, "Region"));
@@ -237,9 +257,14 @@ fn lasting(error: HttpError) -> HttpError {
     }
 }
 
+/// The parameters that say where a list continues: of S3 and Google, and of Azure.
+const CONTINUES: &[&str] = &["continuation-token=", "marker="];
+
 /// A request, as far as its answer is checked.
 struct Asked {
     path: String,
+    query: String,
+    is_object: bool,
     is_list: bool,
 }
 
@@ -249,10 +274,28 @@ impl Asked {
         let mut pairs = query.split('&');
         Self {
             path: request.uri().path().to_owned(),
+            query: query.to_owned(),
+            is_object: request.extensions().get::<ForObject>().is_some(),
             is_list: request.method() == "GET"
                 && pairs.any(|pair| pair == "list-type=2" || pair == "comp=list"),
         }
     }
+
+    /// The request for the start of a list, and whether this one continues it.
+    fn list(&self) -> (String, bool) {
+        let continues = |pair: &&str| CONTINUES.iter().any(|name| pair.starts_with(name));
+        let (next, start): (Vec<&str>, Vec<&str>) = self.query.split('&').partition(continues);
+        (
+            format!("{}?{}", self.path, start.join("&")),
+            !next.is_empty(),
+        )
+    }
+}
+
+/// An answer whose body nobody reads.
+fn without_body(response: HttpResponse) -> HttpResponse {
+    let (parts, _) = response.into_parts();
+    HttpResponse::from_parts(parts, Vec::new().into())
 }
 
 impl Service {
@@ -262,36 +305,63 @@ impl Service {
         asked: &Asked,
         response: HttpResponse,
     ) -> Result<HttpResponse, HttpError> {
-        if METADATA_WORDS.iter().any(|path| asked.path.ends_with(path)) {
-            let (parts, body) = response.into_parts();
-            let body = start(body, BODY).await?;
-            if !body.iter().all(|byte| byte.is_ascii_graphic()) {
-                return Err(Unusable {
-                    reason: "the metadata service answers something else".to_owned(),
-                    hint: "set credentials; docs/object-stores.md lists the variables",
-                }
-                .into());
+        match asked.is_object {
+            true => self.object(asked, response),
+            false => self.whole(asked, response).await,
+        }
+    }
+
+    /// An answer that is small by nature.
+    async fn whole(
+        &self,
+        asked: &Asked,
+        response: HttpResponse,
+    ) -> Result<HttpResponse, HttpError> {
+        let (mut parts, body) = response.into_parts();
+        let body = body::whole(body, WHOLE).await?;
+        if METADATA_WORDS.iter().any(|path| asked.path.ends_with(path))
+            && !body.iter().all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(Unusable {
+                reason: "the metadata service answers something else".to_owned(),
+                hint: "set credentials; docs/object-stores.md lists the variables",
             }
+            .into());
+        }
+        if !asked.is_list {
             return Ok(HttpResponse::from_parts(parts, body.into()));
         }
-        let is_web = self.connector.is_web;
-        if asked.is_list && !is_web {
-            let (mut parts, body) = response.into_parts();
-            let list = start(body, LIST + 1).await?;
-            if list.len() > LIST {
-                return Err(Unusable {
-                    reason: format!("sent a list of more than {LIST} bytes"),
-                    hint: "check the endpoint: a store sends a long list in pieces",
-                }
-                .into());
-            }
-            parts.headers.remove("content-length");
-            let list = match String::from_utf8(list) {
-                Ok(list) => keys::marked(&list).into_bytes(),
-                Err(error) => error.into_bytes(),
-            };
-            return Ok(HttpResponse::from_parts(parts, list.into()));
+        self.count_list(asked, body.len() as u64)?;
+        parts.headers.remove("content-length");
+        let list = match String::from_utf8(body) {
+            Ok(list) => keys::marked(list).into_bytes(),
+            Err(error) => error.into_bytes(),
+        };
+        Ok(HttpResponse::from_parts(parts, list.into()))
+    }
+
+    /// Fails if a list has no end.
+    fn count_list(&self, asked: &Asked, bytes: u64) -> Result<(), Unusable> {
+        let (list, continues) = asked.list();
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        if !continues {
+            lists.remove(&list);
+            return Ok(());
         }
+        let so_far = lists.entry(list).or_default();
+        *so_far = so_far.saturating_add(bytes);
+        match *so_far <= PAGES {
+            true => Ok(()),
+            false => Err(Unusable {
+                reason: format!("the server sends a list of more than {PAGES} bytes"),
+                hint: "name a prefix with fewer objects",
+            }),
+        }
+    }
+
+    /// An object, whose bytes are still to come.
+    fn object(&self, asked: &Asked, response: HttpResponse) -> Result<HttpResponse, HttpError> {
+        let is_web = self.connector.is_web;
         let (mut parts, body) = response.into_parts();
         if is_web {
             check_encoding(&asked.path, &parts.headers)?;
@@ -307,6 +377,8 @@ impl Service {
             }
             parts.headers.insert("content-length", size.into());
         }
+        let most = size.unwrap_or(UNKNOWN).min(most_of(&parts.headers));
+        let body = HttpResponseBody::new(Announced::new(body, most));
         Ok(HttpResponse::from_parts(parts, body))
     }
 }
@@ -386,23 +458,6 @@ fn refusal(status: u16, code: Option<String>, region: Option<String>) -> HttpErr
 fn pause(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
-}
-
-/// The start of a body, of this size or a little more.
-async fn start(body: HttpResponseBody, most: usize) -> Result<Vec<u8>, HttpError> {
-    let mut body = Box::pin(body);
-    let mut start = Vec::new();
-    while start.len() < most {
-        let frame =
-            std::future::poll_fn(|context| http_body::Body::poll_frame(body.as_mut(), context));
-        let Some(frame) = frame.await else {
-            break;
-        };
-        if let Ok(bytes) = frame?.into_data() {
-            start.extend_from_slice(&bytes);
-        }
-    }
-    Ok(start)
 }
 
 /// The store's name for what is wrong.

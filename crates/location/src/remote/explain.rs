@@ -6,10 +6,11 @@
 use std::error::Error as StdError;
 
 use object_store::client::{HttpError, HttpErrorKind};
-use tracelake_core::error::{Error, ErrorKind, Replaced, escape};
+use tracelake_core::error::{Error, ErrorKind, Replaced, Unanswered, escape};
+use tracelake_core::redact::redacted;
 
+use super::super::Url;
 use super::super::url::Scheme;
-use super::super::{Url, redacted};
 use super::client::{Refusal, Unusable};
 use super::environment::is_set;
 
@@ -46,6 +47,25 @@ impl Failure {
                 Some(Refusal { status: 405, .. }) => Self::Missing,
                 _ => Self::Other(error),
             },
+        }
+    }
+
+    /// Whether the server answers, and with what can't be used.
+    pub(super) fn is_unusable(&self) -> bool {
+        matches!(self, Self::Other(error) if find::<Unusable>(error).is_some())
+    }
+
+    /// Whether the server didn't answer, however often it was asked: so it is of no use to ask it for anything else.
+    fn is_unanswered(&self) -> bool {
+        match self {
+            Self::Cut | Self::Slow => true,
+            Self::Other(error) => {
+                let is_answer =
+                    find::<Unusable>(error).is_some() || find::<Refusal>(error).is_some();
+                let is_tried_again = || status(error).is_some_and(|(_, again)| again);
+                !is_answer && (find::<HttpError>(error).is_some() || is_tried_again())
+            }
+            _ => false,
         }
     }
 }
@@ -110,7 +130,11 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
     let (reason, hint) = match &failure {
         Failure::Missing => (
             "there is no such object".to_owned(),
-            "check the URL; case matters".to_owned(),
+            match url.is_web() {
+                true => "check the URL; if SHA256SUM lists more than the server has, pass --tables or --parts",
+                false => "check the URL; case matters",
+            }
+            .to_owned(),
         ),
         Failure::NoSuchRange => (
             format!("cannot {doing}: the server says that it doesn't have that range"),
@@ -145,6 +169,7 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
         .hint(hint);
     match failure {
         Failure::Changed => error.because(Replaced),
+        failure if failure.is_unanswered() => error.because(Unanswered),
         _ => error,
     }
 }
@@ -154,7 +179,14 @@ fn other(url: &Url, unsigned: bool, doing: &str, error: &object_store::Error) ->
         (Some(refusal), _) => refused(url, unsigned, doing, refusal),
         (None, Some(http)) => unreachable(url, doing, http),
         (None, None) => match status(error) {
-            Some(status) => (format!("cannot {doing}: {status}"), AGAIN.to_owned()),
+            Some((status, true)) => (
+                format!("cannot {doing}: status {status}, again and again"),
+                AGAIN.to_owned(),
+            ),
+            Some((status, false)) => (
+                format!("cannot {doing}: status {status}"),
+                format!("check the URL and {}", environment(url.scheme).endpoint),
+            ),
             None => (
                 format!("cannot {doing}: {}", last(error)),
                 format!("check the URL and {}", environment(url.scheme).endpoint),
@@ -165,17 +197,16 @@ fn other(url: &Url, unsigned: bool, doing: &str, error: &object_store::Error) ->
 
 const AGAIN: &str = "run the same command again; what is finished is kept";
 
-/// The status of the last answer, for a request that was given up after many tries.
-fn status(error: &object_store::Error) -> Option<String> {
+/// The status of the last answer, and whether the request was tried again because of it.
+fn status(error: &object_store::Error) -> Option<(String, bool)> {
     let mut causes = std::iter::successors(error.source(), |&error| error.source());
     causes.find_map(|cause| {
         let text = cause.to_string();
         let (_, end) = text.split_once("status code: ")?;
         let status = end.split(": ").next()?;
-        Some(format!(
-            "status {}, again and again",
-            escape(status.as_bytes(), REASON)
-        ))
+        let is_tried_again =
+            status.starts_with('5') || ["408", "429"].iter().any(|it| status.starts_with(it));
+        Some((escape(status.as_bytes(), REASON), is_tried_again))
     })
 }
 

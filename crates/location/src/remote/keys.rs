@@ -10,15 +10,23 @@ const MARK: char = '\u{e000}';
 const ELEMENTS: &[&str] = &["Key", "Prefix", "Name"];
 
 /// A list as a store sends it, whose keys all have parts that object_store takes.
-pub(super) fn marked(list: &str) -> String {
-    let mut read = String::with_capacity(list.len());
-    let mut rest = list;
-    while let Some((start, end)) = next_key(rest) {
-        read.push_str(&rest[..start]);
-        read.push_str(&marked_key(&rest[start..end]));
-        rest = &rest[end..];
+pub(super) fn marked(list: String) -> String {
+    // Nearly all lists stay as they are, and aren't copied.
+    let mut read = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some((start, end)) = next_key(&list[at..]) {
+        let (start, end) = (at + start, at + end);
+        if let Some(key) = marked_key(&list[start..end]) {
+            read.push_str(&list[copied..start]);
+            read.push_str(&key);
+            copied = end;
+        }
+        at = end;
     }
-    read.push_str(rest);
+    if copied == 0 {
+        return list;
+    }
+    read.push_str(&list[copied..]);
     read
 }
 
@@ -37,18 +45,21 @@ fn next_key(list: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// A key with its empty parts and its dots marked. A slash at its end is allowed.
-fn marked_key(key: &str) -> String {
+/// A key with its empty parts and its dots marked; `None` if it has none. A slash at its end is allowed.
+fn marked_key(key: &str) -> Option<String> {
     let (names, slash) = match key.strip_suffix('/') {
         Some(names) => (names, "/"),
-        None if key.is_empty() => return String::new(),
         None => (key, ""),
     };
-    let parts = names.split('/').map(|part| match part {
-        "" | "." | ".." => format!("{MARK}{part}"),
-        part => part.to_owned(),
+    let is_bad = |part: &str| matches!(part, "" | "." | "..");
+    if key.is_empty() || !names.split('/').any(is_bad) {
+        return None;
+    }
+    let parts = names.split('/').map(|part| match is_bad(part) {
+        true => format!("{MARK}{part}"),
+        false => part.to_owned(),
     });
-    parts.collect::<Vec<_>>().join("/") + slash
+    Some(parts.collect::<Vec<_>>().join("/") + slash)
 }
 
 /// A part of a key as it is in the store.
@@ -71,7 +82,7 @@ mod tests {
             "a/b", "a//b", "a/../b", "../b", "./a", "/a", "//a", "a/..", "a/.b", "..a/b", "",
         ] {
             let list = format!("<Contents><Key>{key}</Key><Size>1</Size></Contents>");
-            let marked = marked(&list);
+            let marked = marked(list);
             let start = marked.strip_prefix("<Contents><Key>").unwrap();
             let (marked_key, rest) = start.split_once("</Key>").unwrap();
             assert_eq!(rest, "<Size>1</Size></Contents>");
@@ -89,6 +100,6 @@ mod tests {
             "<Prefix></Prefix><CommonPrefixes><Prefix>a/{MARK}/</Prefix></CommonPrefixes><BlobPrefix>\
              <Name>{MARK}../</Name></BlobPrefix><Keys>//</Keys><Key>a"
         );
-        assert_eq!(marked(list), read);
+        assert_eq!(marked(list.to_owned()), read);
     }
 }

@@ -3,6 +3,7 @@
 //! The object_store crate needs tokio. It gets one thread, begun by the first URL; everything else
 //! waits for that thread's answers, and asks while it waits whether to stop.
 
+mod body;
 mod client;
 mod download;
 mod environment;
@@ -20,7 +21,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tracelake_core::Context;
@@ -166,7 +167,8 @@ where
     ask(context, |network| work(network, url.clone()))
 }
 
-/// Like [`ask_for`], for several URLs, [`AT_A_TIME`] at a time; the answers are in their order.
+/// Like [`ask_for`], for several URLs, [`AT_A_TIME`] at a time; the answers are in their order. The first error ends
+/// the others.
 fn ask_for_each<T, W>(
     urls: Vec<Url>,
     work: impl Fn(Arc<Network>, Url) -> W + Send + Sync + 'static,
@@ -179,8 +181,7 @@ where
     ask(context.as_deref(), |network| async move {
         let urls = futures_util::stream::iter(urls);
         let requests = urls.map(|url| work(Arc::clone(&network), url));
-        let answers: Vec<Result<T>> = requests.buffered(AT_A_TIME).collect().await;
-        answers.into_iter().collect()
+        requests.buffered(AT_A_TIME).try_collect().await
     })
 }
 
@@ -196,8 +197,10 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
         if url.is_web() && !is_file {
             let file = network.stores.open(&url.join(super::entry::SUMS)).await?;
             sums = file.size().await;
-            if let Ok(Some(_)) = sums {
-                return Ok(Some(LocationKind::Directory));
+            match sums {
+                Ok(Some(_)) => return Ok(Some(LocationKind::Directory)),
+                Err(error) if error.is_unanswered() => return Err(error),
+                _ => {}
             }
         }
         let object = network.stores.open(&url).await?;
@@ -218,10 +221,11 @@ pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
     })
 }
 
-/// The ETag of an object in its store.
-pub(super) fn etag(url: &Url) -> Result<Option<String>> {
+/// Whether there is an object.
+pub(super) fn is_there(url: &Url) -> Result<bool> {
     ask_for(url, |network, url| async move {
-        network.stores.open(&url).await?.etag().await
+        let size = network.stores.open(&url).await?.size().await?;
+        Ok(size.is_some())
     })
 }
 
@@ -229,13 +233,6 @@ pub(super) fn etag(url: &Url) -> Result<Option<String>> {
 pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
     ask_for(url, |network, url| async move {
         network.stores.open(&url).await?.list().await
-    })
-}
-
-/// The size of each object; `None` where there is none.
-pub(super) fn sizes(urls: Vec<Url>) -> Result<Vec<Option<u64>>> {
-    ask_for_each(urls, |network, url| async move {
-        network.stores.open(&url).await?.size().await
     })
 }
 

@@ -13,6 +13,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::super::url::Scheme;
 use super::super::{Entry, Listed, LocationKind, Tagged, Url, Version};
+use super::client::{ForObject, UNKNOWN};
 use super::explain::{Failure, explain, no_credentials};
 use super::keys::unmarked;
 use super::store::{Signing, Store, bucket, web};
@@ -114,16 +115,17 @@ impl fmt::Debug for Object {
 }
 
 impl Object {
-    /// The ETag of the object in the store.
-    pub(super) async fn etag(&self) -> Result<Option<String>> {
+    /// Its size, if the server says it; `None` if there is no such object.
+    pub(super) async fn size(&self) -> Result<Option<Option<u64>>> {
         match self.look().await {
-            Ok(found) => Ok(found.meta.e_tag),
+            Ok(found) => Ok(Some(Some(found.meta.size).filter(|size| *size != UNKNOWN))),
+            Err(Failure::Missing) => Ok(None),
             Err(failure) => Err(self.error("read", failure)),
         }
     }
 
     /// Asks for the first byte, to learn of the object by the answer.
-    pub(super) async fn look(&self) -> std::result::Result<GetResult, Failure> {
+    async fn look(&self) -> std::result::Result<GetResult, Failure> {
         match self.get(first_byte()).await {
             // An empty object has no first byte, and some servers say so of any.
             Err(Failure::NoRanges | Failure::NoSuchRange) => self.get(GetOptions::new()).await,
@@ -132,7 +134,11 @@ impl Object {
     }
 
     /// Asks for the object, or a range of it.
-    pub(super) async fn get(&self, options: GetOptions) -> std::result::Result<GetResult, Failure> {
+    pub(super) async fn get(
+        &self,
+        mut options: GetOptions,
+    ) -> std::result::Result<GetResult, Failure> {
+        options.extensions.insert(ForObject);
         let found = self.store.objects.get_opts(&self.path, options).await;
         found.map_err(Failure::of)
     }
@@ -159,18 +165,21 @@ impl Object {
             Err(Failure::Missing) => return Ok(None),
             Err(failure) => return Err(self.error("read", failure)),
         };
-        if answer.meta.size > limit {
-            let reason = format!("is larger than {limit} bytes; such a file never is");
-            return Err(Error::new(ErrorKind::Corrupt, reason)
-                .at(self.url.to_string())
-                .hint("it is not what its name says: move it away"));
-        }
         let etag = answer.meta.e_tag.clone().filter(|tag| !is_weak(tag));
-        let bytes = answer
-            .bytes()
-            .await
-            .map_err(|error| self.failed("read", error))?;
-        Ok(Some((bytes.into(), etag)))
+        let mut size = Some(answer.meta.size).filter(|size| *size != UNKNOWN);
+        let mut bytes = Vec::new();
+        let mut pieces = answer.into_stream();
+        while size.is_none_or(|size| size <= limit) {
+            let Some(piece) = pieces.next().await else {
+                return Ok(Some((bytes, etag)));
+            };
+            bytes.extend_from_slice(&piece.map_err(|error| self.failed("read", error))?);
+            size = size.max(Some(bytes.len() as u64));
+        }
+        let reason = format!("is larger than {limit} bytes; such a file never is");
+        Err(Error::new(ErrorKind::Corrupt, reason)
+            .at(self.url.to_string())
+            .hint("it is not what its name says: move it away"))
     }
 
     /// Puts bytes in its place, and returns what the store names them by.
@@ -253,14 +262,14 @@ impl Object {
         let children = objects.filter(|object| is_child(&object.location));
         let files = children.map(|object| Entry {
             name: name(&object.location),
-            kind: LocationKind::File { bytes: object.size },
-            etag: object.e_tag.clone(),
+            kind: LocationKind::File {
+                bytes: Some(object.size),
+            },
         });
         let prefixes = listed.common_prefixes.iter().filter(|path| is_child(path));
         let directories = prefixes.map(|path| Entry {
             name: name(path),
             kind: LocationKind::Directory,
-            etag: None,
         });
         let entries = files.chain(directories);
         let unmarked = entries.map(|entry| match unmarked(&entry.name) {
@@ -269,7 +278,6 @@ impl Object {
             name => Entry {
                 name: format!("{name}/"),
                 kind: LocationKind::Other,
-                etag: None,
             },
         });
         Ok(unmarked.collect())

@@ -133,11 +133,18 @@ fn is_published(url: &Url) -> bool {
 }
 
 /// A bucket, or the client for a web server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Store {
     pub(super) objects: Arc<dyn ObjectStore>,
     /// Whether requests aren't signed.
     pub(super) unsigned: bool,
+}
+
+/// Without the store itself, which shows the URL that it was made of.
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store(unsigned: {})", self.unsigned)
+    }
 }
 
 /// A web server, seen from one file.

@@ -78,7 +78,7 @@ impl Answer {
             };
             self.arrived = match stream.next().await {
                 Some(Ok(bytes)) => bytes,
-                Some(Err(_)) => return Next::Cut,
+                Some(Err(error)) => return Next::failed(error),
                 None => return Next::End,
             };
         }
@@ -92,6 +92,17 @@ enum Next {
     End,
     /// The connection was cut.
     Cut,
+    /// Another answer won't be better.
+    Unusable(Failure),
+}
+
+impl Next {
+    fn failed(error: object_store::Error) -> Self {
+        match Failure::of(error) {
+            failure if failure.is_unusable() => Self::Unusable(failure),
+            _ => Self::Cut,
+        }
+    }
 }
 
 /// An object of one version, whose blocks may be asked for in any order.
@@ -151,20 +162,6 @@ impl Transfer {
         };
         let block = transfer.fill(range, &mut Some(Answer::of(answer))).await?;
         Ok((transfer, block))
-    }
-
-    /// Counts the bytes of an object whose server doesn't say how many they are, by reading it.
-    async fn count(object: Object) -> Result<u64> {
-        let (transfer, block, mut size) = Self::begin(object).await?;
-        let mut counted = block.len() as u64;
-        while size == UNKNOWN {
-            let block = transfer.block(counted..counted + BLOCK).await?;
-            counted += block.len() as u64;
-            if (block.len() as u64) < BLOCK {
-                size = counted;
-            }
-        }
-        Ok(size)
     }
 
     /// The size of the object.
@@ -253,17 +250,18 @@ impl Transfer {
                     answer.insert(rest.map_err(|failure| self.object.error("read", failure))?)
                 }
             };
-            let next = current.next().await;
-            if let Next::Bytes(mut bytes) = next {
-                cuts = 0;
-                let now = bytes.split_to(bytes.len().min(length - block.len()));
-                block.extend_from_slice(&now);
-                current.arrived = bytes;
-                self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
-                continue;
-            }
-            if let (Next::End, UNKNOWN) = (next, self.version.size) {
-                return Ok(block);
+            match current.next().await {
+                Next::Bytes(mut bytes) => {
+                    cuts = 0;
+                    let now = bytes.split_to(bytes.len().min(length - block.len()));
+                    block.extend_from_slice(&now);
+                    current.arrived = bytes;
+                    self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
+                    continue;
+                }
+                Next::End if self.version.size == UNKNOWN => return Ok(block),
+                Next::Unusable(failure) => return Err(self.object.error("read", failure)),
+                Next::End | Next::Cut => {}
             }
             self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
             // The next round asks for the rest.
@@ -326,6 +324,7 @@ impl Transfer {
             let mut bytes = match answer.next().await {
                 Next::Bytes(bytes) => bytes,
                 Next::End if self.version.size == UNKNOWN => return Err(Failure::Changed),
+                Next::Unusable(failure) => return Err(failure),
                 // The next round begins again.
                 Next::End | Next::Cut => {
                     answer.stream = None;
@@ -337,20 +336,6 @@ impl Transfer {
             answer.arrived = bytes.split_off(usize::try_from(skipped).expect("within a chunk"));
         }
         Ok(answer)
-    }
-}
-
-impl Object {
-    /// Its size; `None` if there is no such object.
-    pub(super) async fn size(&self) -> Result<Option<u64>> {
-        match self.look().await {
-            Ok(found) if found.meta.size == UNKNOWN => {
-                Transfer::count(self.clone()).await.map(Some)
-            }
-            Ok(found) => Ok(Some(found.meta.size)),
-            Err(Failure::Missing) => Ok(None),
-            Err(failure) => Err(self.error("read", failure)),
-        }
     }
 }
 

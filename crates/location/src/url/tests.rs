@@ -34,6 +34,10 @@ fn malformed_urls_are_refused_without_their_secrets() {
         "https://host:port/a",
         "https://ho st/a",
         "https://host/a b",
+        "https://host/a/%2e%2E/b",
+        "https://host/.%2e",
+        "https://host/a%2f..%2fb",
+        "https://host/%252e%252e/b",
         "s3://AKIA:SECRET/SECRET@bucket/a",
         "s3://AKIA:SECRET@bucket/a",
         "az://c:SECRET@a.b.c/a",
@@ -43,6 +47,10 @@ fn malformed_urls_are_refused_without_their_secrets() {
         "https://host/a#access_token=SECRET",
         "https://host/a?b#SECRET",
         "https://host/a%3FX-Amz-Signature=SECRET",
+        "https://host:SECRET/a",
+        "abfss://c@SECRET/a",
+        "abfss://c@account:SECRET.dfs.core.windows.net/a",
+        "s3://SECRET+SECRET/a",
         "s3://bucket/X-Amz-Signature=SECRET",
     ] {
         let error = Url::parse(typed).unwrap_err();
@@ -56,8 +64,54 @@ fn malformed_urls_are_refused_without_their_secrets() {
     assert!(misspelt("HTTPS:/host").is_some());
     let shown = misspelt(" https://user:SECRET@host").unwrap().to_string();
     assert!(shown.starts_with(" https://…@host: "), "{shown}");
+    for typed in ["user:SECRET@host", "user%3ASECRET%40host", "sig=SECRET"] {
+        let shown = misspelt(typed).unwrap().to_string();
+        assert!(!shown.contains("SECRET"), "{shown}");
+        for path in [format!("./{typed}"), format!("/{typed}")] {
+            assert!(misspelt(&path).is_none(), "{path}");
+        }
+    }
     assert!(misspelt("s3").is_none());
     assert!(misspelt("gsx/a").is_none());
+}
+
+#[test]
+fn a_path_stays_inside_however_it_is_written() {
+    for path in [
+        "a",
+        "a/b",
+        "a%20b",
+        "x%2Fy.csv",
+        "..a",
+        "a..",
+        "...",
+        "%2e%2e.csv",
+        "100%",
+        "%zz",
+        "%25",
+    ] {
+        assert!(stays_inside(path), "{path}");
+    }
+    for path in [
+        "",
+        "/a",
+        "a//b",
+        "a/",
+        ".",
+        "..",
+        "a/../b",
+        "%2e",
+        "%2e%2e/a",
+        "%2E.",
+        ".%2e/%2e./a",
+        "a%2f..%2fb",
+        "..%5ca",
+        "a\\..",
+        "%252e%252e/a",
+        "%25252e.",
+    ] {
+        assert!(!stays_inside(path), "{path}");
+    }
 }
 
 #[test]

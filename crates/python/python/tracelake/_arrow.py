@@ -52,7 +52,7 @@ def _place(table: TableFiles) -> tuple[Any, list[str]]:
         return fs.LocalFileSystem(), files
     if not table.root.lower().startswith(("s3://", "gs://")):
         reason = "pyarrow reads lakes on a disk, in S3 and in Google Cloud Storage"
-        raise UsageError(f"{table.root}: {reason}; read with scan or to_polars")
+        raise UsageError(f"{_files.place(table.root)}: {reason}; read with scan or to_polars")
     filesystem, _ = fs.FileSystem.from_uri(table.root)
     return filesystem, [file.partition("://")[2] for file in files]
 

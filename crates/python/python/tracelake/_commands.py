@@ -8,10 +8,11 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
+from typing import NoReturn
 
 import tracelake
 
-from . import _checks, _files, _show
+from . import _checks, _files, _show, _tracelake
 from ._errors import TracelakeError
 
 #: The data break a promise, as a bad row does.
@@ -47,8 +48,15 @@ def run(arguments: Sequence[str]) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that repeats no secret of an argument that is wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(_tracelake.redacted(message))
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tracelake")
+    parser = _Parser(prog="tracelake")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     check = _command(

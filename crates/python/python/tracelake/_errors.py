@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from . import _tracelake
 from ._convert_options import OPTIONS
 
 __all__ = [
@@ -79,20 +80,25 @@ class AccessDeniedError(StorageError, PermissionError):
     """A file or directory may not be read or written."""
 
 
-class UsageError(TracelakeError, ValueError):
-    """Arguments that can't be used."""
+class _ArgumentError(TracelakeError):
+    """An error whose text may repeat an argument, which loses the secrets of a URL."""
 
     exit_code = 2
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(_tracelake.redacted(text))
+
+
+class UsageError(_ArgumentError, ValueError):
+    """Arguments that can't be used."""
 
 
 class UnknownNameError(UsageError, KeyError):
     """A lake has no table of this name, or a table no such column."""
 
 
-class WrongTypeError(TracelakeError, TypeError):
+class WrongTypeError(_ArgumentError, TypeError):
     """An argument of a wrong type."""
-
-    exit_code = 2
 
 
 class BadRowError(TracelakeError):
@@ -237,6 +243,8 @@ def from_code(
         if names := _NAMES.search(message):
             message += near(names[1], names[2].split(", "))
     error = kind(message)
+    # The library has taken the secrets out, and knows what isn't one.
+    error.args = (message,)
     error.exit_code = code
     error.path, error.line, error.column = path, line, column
     error.field, error.value = field, value

@@ -56,8 +56,8 @@ class PartFacts:
         file = _files.below(root, self.output.path)
         if directory != "/".join([table, *cell, *number]) or is_name is None:
             reason = f"the manifest gives part {self.file_number} of {table} another path than its facts"
-            error = CorruptInputError(f"{file}: {reason}; verify the lake")
-            error.path, error.hint = file, "verify the lake"
+            error = CorruptInputError(f"{_files.place(file)}: {reason}; verify the lake")
+            error.path, error.hint = _files.place(file), "verify the lake"
             raise error
         return file
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 
-from ._errors import UsageError
+from . import _tracelake
+from ._errors import FailedError, TracelakeError, UsageError, missing_file
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -26,15 +28,47 @@ def absolute(path: str) -> str:
 
 def on_disk(name: str, path: str) -> str:
     """A path; a URL is refused."""
-    if _URL_OR_MISSPELT.match(path):
-        raise UsageError(f"{name}: {path} is a URL; name a path on a disk")
+    # What looks like a URL with a secret would be repeated in messages.
+    is_path = _tracelake.redacted(path) == path or path.startswith(".") or os.path.isabs(path)
+    if _URL_OR_MISSPELT.match(path) or "://" in path or not is_path:
+        raise UsageError(f"{name}: {_tracelake.redacted(path)} is a URL; name a path on a disk")
     return path
 
 
+def place(path: str) -> str:
+    """A path, or a URL without user name, password and query: what an error says of it.
+
+    >>> place("/data/lake"), place("https://me:secret@host/lake?sig=1")
+    ('/data/lake', 'https://…@host/lake?…')
+    """
+    return _tracelake.redacted(path) if "://" in path else path
+
+
 def shown(path: str) -> str:
-    """An absolute path for people: relative if it is below the current directory."""
+    """An absolute path or a URL for people: relative if it is below the current directory."""
     here = os.getcwd()
-    return os.path.relpath(path, here) if not is_url(path) and path.startswith(here + os.sep) else path
+    return os.path.relpath(path, here) if not is_url(path) and path.startswith(here + os.sep) else place(path)
+
+
+@contextmanager
+def reading(root: str, what: str) -> Generator[None]:
+    """Raises what an engine raises while it reads a lake as an error of this package, without the secrets of its URL."""
+    try:
+        yield
+    except TracelakeError:
+        raise
+    except Exception as error:
+        engines = ("pyarrow", "polars", "duckdb", "_duckdb") if is_url(root) else ("pyarrow", "polars")
+        if type(error).__module__.partition(".")[0] not in engines and not isinstance(error, OSError):
+            raise
+        reason, hint = f"cannot read {what}: {place(' '.join(str(error).split()))}", "verify the lake"
+        if isinstance(error, FileNotFoundError):
+            failed: FailedError = missing_file(place(root), reason, hint)
+        else:
+            failed = FailedError(f"{place(root)}: {reason}; {hint}")
+            failed.path, failed.hint = place(root), hint
+        # The engine's own text has the whole URL.
+        raise failed from (None if is_url(root) else error)
 
 
 def below(root: str, path: str) -> str:

@@ -54,7 +54,7 @@ class Lake(Mapping[str, Table]):
         for one in self.tables:
             if one.name == table:
                 return one
-        raise unknown(f"{self.path} has no table", str(table), list(self))
+        raise unknown(f"{_files.place(self.path)} has no table", str(table), list(self))
 
     def __iter__(self) -> Iterator[str]:
         return (table.name for table in self.tables)
@@ -118,7 +118,9 @@ class Lake(Mapping[str, Table]):
         """
         from ._duckdb import connect
 
-        return connect(self.tables, connection, _options.optional_text("schema", schema))
+        name = _options.optional_text("schema", schema)
+        with _files.reading(self.path, "the tables"):
+            return connect(self.tables, connection, name)
 
     def _rows(self) -> list[list[str]]:
         return [

@@ -85,7 +85,8 @@ def _nothing() -> None:
 
 
 def _shower(progress: Progress) -> tuple[Callback, Callable[[], None]]:
-    if progress is None or progress is False or progress == "none":
+    is_closed = sys.stderr is None and progress in ("bar", "text")
+    if progress is None or progress is False or progress == "none" or is_closed:
         return (lambda _: None), _nothing
     if callable(progress):
         return progress, _nothing

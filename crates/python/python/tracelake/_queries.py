@@ -61,7 +61,7 @@ class Lake:
 
     def __init__(self, path: str, cell: str | None = None) -> None:
         if _files.is_url(path):
-            raise UsageError(f"{path}: checks, reports and derived tables need a lake on a disk; copy it there first")
+            raise UsageError(f"{_files.place(path)}: checks, reports and derived tables need a lake on a disk; copy it there first")
         text = _tracelake.manifest(path)
         said: dict[str, Any] = json.loads(text)
         self.manifest = _lake.lake(path, text)

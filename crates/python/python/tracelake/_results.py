@@ -21,7 +21,8 @@ class TableInventory:
     rejected: int | None
     published_rows: int | None
     more_than_published: int | None
-    bytes: int
+    #: The size of its files; ``None`` if that of one isn't known, as in the list of a web server.
+    bytes: int | None
     time_min: int | None
     time_max: int | None
     #: The cell, where there are cells.
@@ -48,7 +49,7 @@ class Inventory:
                 _show.count(one.parts),
                 _show.count(len(one.missing)),
                 _show.text(one.rows, _show.count),
-                _show.size(one.bytes),
+                _show.text(one.bytes, _show.size),
                 _show.text(one.time_min),
                 _show.text(one.time_max),
             ]

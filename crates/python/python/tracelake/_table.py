@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from . import _options
-from ._errors import FailedError, TracelakeError, UsageError, missing_file
+from . import _files, _options
+from ._errors import UsageError
 from ._table_files import TableFiles
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Table(TableFiles):
         """The table as a Polars LazyFrame, which reads only what it needs. ``filter`` may be a Polars expression."""
         from ._polars import scan
 
-        return scan(self, _columns(columns), filter, _options.switch("named", named))
+        chosen, is_named = _columns(columns), _options.switch("named", named)
+        with self._reading():
+            return scan(self, chosen, filter, is_named)
 
     def to_polars(
         self,
@@ -122,21 +124,8 @@ class Table(TableFiles):
         with self._reading():
             return scanner(self, None, None, False).to_reader().__arrow_c_stream__(requested_schema)
 
-    @contextmanager
-    def _reading(self) -> Generator[None]:
-        """Raises what an engine raises while it reads as an error of this package."""
-        try:
-            yield
-        except TracelakeError:
-            raise
-        except FileNotFoundError as error:
-            raise missing_file(f"{self.root}", f"cannot read {self.name}: {error}", "verify the lake") from error
-        except Exception as error:
-            if type(error).__module__.partition(".")[0] not in ("pyarrow", "polars") and not isinstance(error, OSError):
-                raise
-            failed = FailedError(f"{self.root}: cannot read {self.name}: {' '.join(str(error).split())}; verify the lake")
-            failed.path, failed.hint = self.root, "verify the lake"
-            raise failed from error
+    def _reading(self) -> AbstractContextManager[None]:
+        return _files.reading(self.root, self.name)
 
 
 def _columns(given: object) -> list[str] | None:

@@ -21,9 +21,11 @@ __all__ = [
     "inspect_path",
     "main",
     "manifest",
+    "open_descriptors",
     "panic",
     "prepare",
     "read_part",
+    "redacted",
     "release_lake",
     "spark_named",
     "traces",
@@ -31,6 +33,8 @@ __all__ = [
 ]
 
 def main(arguments: Sequence[str]) -> int: ...
+def open_descriptors() -> None: ...
+def redacted(text: str) -> str: ...
 def convert(arguments: Sequence[str], watch: Watch | None) -> str: ...
 def prepare(arguments: Sequence[str], shards: int | None, watch: Watch | None) -> str: ...
 def commit(

@@ -288,4 +288,5 @@ def _of_spark(error: BaseException) -> TracelakeError:
     raised: list[str] = _RAISED.findall(text)
     first = text.splitlines()[0] if text else type(error).__name__
     reason = raised[-1] if raised else first
-    return FailedError(f"Spark failed: {reason.removeprefix('tracelake._errors.FailedError: ')}")
+    reason = reason.removeprefix("tracelake._errors.FailedError: ")
+    return FailedError(f"Spark failed: {_files.place(reason)}")

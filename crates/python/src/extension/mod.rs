@@ -37,8 +37,8 @@ mod _tracelake {
     use super::stream::{Reader, read_part};
     #[pymodule_export]
     use super::{
-        commit, convert, facts, generate, inspect_path, main, manifest, panic, prepare,
-        release_lake, verify_lake,
+        commit, convert, facts, generate, inspect_path, main, manifest, open_descriptors, panic,
+        prepare, redacted, release_lake, verify_lake,
     };
 
     #[pymodule_init]
@@ -52,6 +52,18 @@ mod _tracelake {
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| program::run(arguments))
+}
+
+/// Opens descriptors 0 to 2 where they are closed, before a file that is written gets one of these numbers.
+#[pyfunction]
+fn open_descriptors(py: Python<'_>) -> PyResult<()> {
+    work::open_descriptors(py)
+}
+
+/// A text in which URLs may be, without what may be a secret.
+#[pyfunction]
+fn redacted(text: &str) -> String {
+    tracelake_core::redact::redacted(text)
 }
 
 /// Converts what the arguments of `tracelake convert` name; returns the manifest as JSON.

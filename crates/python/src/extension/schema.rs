@@ -1,5 +1,6 @@
 //! The catalog: names, descriptions and Arrow schemas.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use ::arrow_schema::ffi::FFI_ArrowSchema;
@@ -119,7 +120,9 @@ pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace>
             usage(py, reason, "open the lake, or read the schema, again")
         });
     }
-    given_trace(name).map_err(|error| raised(py, &error))
+    // Its description may be on a server.
+    py.detach(|| given_trace(name))
+        .map_err(|error| raised(py, &error))
 }
 
 fn is_digest(text: &str) -> bool {
@@ -136,7 +139,7 @@ fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'s
                 trace.name,
                 escape(name.as_bytes(), 80)
             ),
-            &format!(
+            format!(
                 "{}it has {}",
                 did_you_mean(name, names.iter().copied()),
                 names.join(", ")
@@ -145,6 +148,6 @@ fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'s
     })
 }
 
-fn usage(py: Python<'_>, reason: String, hint: &str) -> PyErr {
+fn usage(py: Python<'_>, reason: String, hint: impl Into<Cow<'static, str>>) -> PyErr {
     raised(py, &Error::new(ErrorKind::Usage, reason).hint(hint))
 }

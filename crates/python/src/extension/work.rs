@@ -22,8 +22,8 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// An event, with the one that only a front end knows.
 enum Note {
-    /// The work begins, on this many bytes.
-    Begin(u64),
+    /// The work begins, on this many bytes if that is known.
+    Begin(Option<u64>),
     /// An event of the library.
     Event(Event),
     /// The work has ended. Its result may keep the context; events are dropped from now on.
@@ -47,11 +47,25 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Says how many bytes there are to work on.
-    pub(crate) fn begin(&self, bytes: u64) {
+    /// Says how many bytes there are to work on, if that is known.
+    pub(crate) fn begin(&self, bytes: Option<u64>) {
         // Once an exception has ended the work, the receiver is gone.
         let _ = self.notes.send(Note::Begin(bytes));
     }
+}
+
+/// Opens descriptors 0 to 2 where they are closed.
+///
+/// # Errors
+/// If that fails.
+pub(crate) fn open_descriptors(py: Python<'_>) -> PyResult<()> {
+    program::open_descriptors().map_err(|error| {
+        let error = Error::disk("open descriptors 0 to 2", error);
+        raised(
+            py,
+            &error.hint("don't close them, or make /dev/null available"),
+        )
+    })
 }
 
 /// Carries out `work` with the interpreter released.
@@ -64,6 +78,7 @@ pub(crate) fn work<T: Send + 'static>(
     threads: Option<usize>,
     work: impl FnOnce(&Work) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
+    open_descriptors(py)?;
     let watch = watch.map(|watch| watch.clone().unbind());
     py.detach(|| {
         let (notes, inbox) = channel();

@@ -1,7 +1,7 @@
 //! How the values of options are read.
 
 use tracelake_convert::run::parts_within;
-use tracelake_location::redacted;
+use tracelake_core::redact::redacted;
 use tracelake_schema::Rule;
 
 /// The units of sizes, without case; the first that a size ends with counts.

@@ -5,7 +5,7 @@ use tracelake_core::part_key::of_cell;
 use tracelake_core::words::{group_digits, numbers, several};
 use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory};
 
-use super::{aligned, safe, shown};
+use super::{aligned, safe, shown, size};
 
 /// The output of `inspect`.
 pub(crate) fn inventory_text(inventory: &Inventory) -> String {
@@ -40,7 +40,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
             group_digits(table.missing.len() as u64),
             or_dash(table.rows.map(group_digits)),
             or_dash(table.rejected.map(group_digits)),
-            HumanBytes(table.bytes).to_string(),
+            or_dash(table.bytes.map(|bytes| HumanBytes(bytes).to_string())),
             time(table, table.time_min),
             time(table, table.time_max),
         ]);
@@ -130,11 +130,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
 /// How far a shard is.
 fn shard_text(shard: &ShardInventory) -> String {
     let files = several(shard.files, "file");
-    let head = format!(
-        "shard {}: {files}, {}",
-        shard.shard,
-        HumanBytes(shard.bytes)
-    );
+    let head = format!("shard {}: {files}, {}", shard.shard, size(shard.bytes));
     if shard.is_done() {
         return format!("{head}, done\n");
     }

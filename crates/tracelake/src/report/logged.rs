@@ -1,7 +1,10 @@
-//! Warnings that the library logs, for people: they come from where no run can be asked.
+//! What the library and its dependencies log, without secrets: lines that were asked for, and warnings for people that
+//! come from where no run can be asked.
 
 use std::fmt;
+use std::io::{self, Write};
 
+use tracelake_core::redact::redacted_line;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
@@ -9,6 +12,21 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::Context;
 
 use super::progress::warning;
+
+/// Stderr for lines of a log: an HTTP client logs whole URLs. Each line comes at once.
+pub(crate) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let shown = redacted_line(&String::from_utf8_lossy(line));
+        io::stderr().write_all(shown.as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
 
 /// Shows what the library warns of on stderr.
 pub(crate) struct LoggedWarnings {

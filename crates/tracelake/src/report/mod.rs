@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanDuration};
-use tracelake_convert::plan::{PartPlan, Plan, Shard, StreamPlan};
+use tracelake_convert::plan::{PartPlan, Plan, Shard, StreamPlan, sum};
 use tracelake_convert::run::{FinishedParts, Room};
 use tracelake_core::error::{Error, escape};
 use tracelake_core::part_key::listed;
@@ -21,7 +21,7 @@ use tracelake_lake::plan_file::PlanFile;
 use tracelake_location::Location;
 
 pub(crate) use inventory::{inventory_json, inventory_text};
-pub(crate) use logged::LoggedWarnings;
+pub(crate) use logged::{LogWriter, LoggedWarnings};
 pub(crate) use progress::{PlannedWork, Reporter, json_error};
 pub(crate) use summary::{committed, print_conversion_summary};
 pub(crate) use verdict::{released, say_verdict, verdict_json, verified};
@@ -103,6 +103,14 @@ fn shown(text: &str) -> String {
     escape(text.as_bytes(), usize::MAX)
 }
 
+/// A size, if it is known: the list of a web server has none.
+fn size(bytes: Option<u64>) -> String {
+    bytes.map_or_else(
+        || "unknown size".to_owned(),
+        |bytes| HumanBytes(bytes).to_string(),
+    )
+}
+
 fn shown_path(path: &Location) -> String {
     escape(
         PathBuf::from(path).as_os_str().as_encoded_bytes(),
@@ -125,15 +133,14 @@ pub(crate) fn plan_text(
     };
     let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
-        let sizes = table.parts.iter().map(|part| part.bytes);
-        let bytes = sizes.fold(0, u64::saturating_add);
+        let bytes = sum(table.parts.iter().map(|part| part.bytes));
         let name = table.order.table.name;
         let is_done = |part: &&PartPlan| found.has(name, part.key);
         let done = table.parts.iter().filter(is_done).count() as u64;
         text += &format!(
             "{name}: {}, {}, fields as in {}",
             several(table.parts.len() as u64, "part"),
-            HumanBytes(bytes),
+            size(bytes),
             table.order.origin
         );
         if done > 0 {
@@ -179,7 +186,7 @@ pub(crate) fn plan_text(
                 "shard {shard} of {}: {}, {}{this_one}\n",
                 file.shards,
                 several(files, "file"),
-                HumanBytes(bytes)
+                size(bytes)
             );
         }
     }
@@ -215,7 +222,7 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &FinishedParts) -> Strin
     let mut text = format!(
         "{}: {}, cut after every {}\n",
         shown(&stream.source),
-        HumanBytes(stream.bytes),
+        size(stream.bytes),
         several(stream.part_rows, "row")
     );
     for table in plan.tables_of(stream) {

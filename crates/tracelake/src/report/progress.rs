@@ -54,8 +54,8 @@ pub(crate) struct PlannedWork {
     pub(crate) command: &'static str,
     /// The parts; `None` where a file is cut into parts while it is read.
     pub(crate) parts: Option<u64>,
-    /// The size of all sources, in bytes.
-    pub(crate) bytes: u64,
+    /// The size of all sources, in bytes; `None` if that of one isn't known.
+    pub(crate) bytes: Option<u64>,
     /// The shard that is converted.
     pub(crate) shard: Option<Shard>,
 }
@@ -80,7 +80,7 @@ struct Far {
     parts_done: u64,
     parts: Option<u64>,
     bytes_done: u64,
-    bytes_total: u64,
+    bytes_total: Option<u64>,
 }
 
 /// A JSON line.
@@ -90,7 +90,7 @@ enum ProgressLine<'a> {
     Start {
         command: &'a str,
         parts: Option<u64>,
-        bytes_total: u64,
+        bytes_total: Option<u64>,
         shard: Option<u32>,
         shards: Option<u32>,
     },
@@ -189,7 +189,7 @@ impl Reporter {
         const NONE: &PlannedWork = &PlannedWork {
             command: "",
             parts: None,
-            bytes: 0,
+            bytes: Some(0),
             shard: None,
         };
         self.planned.get().unwrap_or(NONE)
@@ -307,7 +307,8 @@ impl Reporter {
             Event::Finished { .. } | Event::Verified { .. } => (0, 1),
             _ => (0, 0),
         };
-        tally.bytes = tally.bytes.saturating_add(bytes).min(self.planned().bytes);
+        let most = self.planned().bytes.unwrap_or(u64::MAX);
+        tally.bytes = tally.bytes.saturating_add(bytes).min(most);
         tally.parts += parts;
     }
 
@@ -438,14 +439,21 @@ fn json(line: &impl Serialize) {
     say(&super::safe(&json));
 }
 
-/// Everything but the bar has a fixed width, so that the bar doesn't jump.
+/// Everything but the bar has a fixed width, so that the bar doesn't jump. Where the end isn't known, there is no bar.
 fn bar(planned: &PlannedWork) -> ProgressBar {
-    let bar = ProgressBar::new(planned.bytes);
-    let width = parts(planned.parts.unwrap_or(0), planned.parts).len();
-    let template = format!(
-        "{{wide_bar}} {{percent:>3}}%  {{msg:>{width}}}  {{binary_bytes_per_sec:>12}}  {{eta:>3}} left"
-    );
-    bar.set_style(style(&template).progress_chars("=> "));
+    let bar = match planned.bytes {
+        Some(bytes) => {
+            let width = parts(planned.parts.unwrap_or(0), planned.parts).len();
+            let template = format!(
+                "{{wide_bar}} {{percent:>3}}%  {{msg:>{width}}}  {{binary_bytes_per_sec:>12}}  {{eta:>3}} left"
+            );
+            ProgressBar::new(bytes).with_style(style(&template).progress_chars("=> "))
+        }
+        None => {
+            let template = "{spinner} {elapsed}  {msg}  {binary_bytes}  {binary_bytes_per_sec}";
+            ProgressBar::new_spinner().with_style(style(template))
+        }
+    };
     bar.set_message(parts(0, planned.parts));
     bar.enable_steady_tick(REDRAW);
     bar
@@ -504,7 +512,7 @@ mod tests {
     fn no_more_is_done_than_there_is() {
         let reporter = Reporter::new(ProgressArg::None);
         reporter.start(PlannedWork {
-            bytes: 10,
+            bytes: Some(10),
             ..PlannedWork::default()
         });
         let mut tally = Tally::default();

@@ -58,7 +58,7 @@ fn a_lake_is_added_up_and_its_gaps_are_listed() {
         panic!("{inventory:?}");
     };
     assert_eq!((found.parts, found.rows), (2, Some(200)));
-    assert_eq!((found.rejected, found.bytes), (Some(2), 20));
+    assert_eq!((found.rejected, found.bytes), (Some(2), Some(20)));
     assert_eq!((found.time_min, found.time_max), (Some(3), Some(90)));
     assert_eq!(found.missing[..2], [1, 3]);
     assert_eq!(found.missing.len(), table.parts as usize - 2);

@@ -125,8 +125,8 @@ mod tests {
             let whole = schema(table, &|_| true);
             let is_mandatory =
                 |name: &&str| table.column(name).is_some_and(|(_, one)| one.mandatory);
-            let proven = !table.primary_key.is_empty()
-                && table.primary_key.iter().all(|one| is_mandatory(&one));
+            let proven =
+                !table.primary_key.is_empty() && table.primary_key.iter().all(is_mandatory);
             assert_eq!(whole.get("primaryKey").is_some(), proven, "{}", table.name);
             let references = whole["references"].as_array().map_or(0, Vec::len);
             assert_eq!(references, table.references.len(), "{}", table.name);

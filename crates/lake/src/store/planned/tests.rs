@@ -363,8 +363,8 @@ fn a_finished_lake_loses_its_facts_and_its_plan() {
 fn a_shard_reads_the_facts_of_its_own_parts() {
     let source = |path: &str| PlannedSource {
         path: path.to_owned(),
-        bytes: 1,
-        etag: None,
+        bytes: Some(1),
+        sha256: None,
     };
     let planned = |file_number, shard| PlannedPart {
         table: "jobs".to_owned(),

@@ -26,7 +26,8 @@ const SECRETS: &[&str] = &[
 const ENCODED: [(&str, &str); 3] = [("%3a", ":"), ("%2f", "/"), ("%40", "@")];
 
 /// A URL, even a malformed one, without user name, password, query and fragment.
-pub(super) fn url(text: &str) -> String {
+#[must_use]
+pub fn redacted_url(text: &str) -> String {
     let (scheme, rest) = text.split_once(':').unwrap_or(("", text));
     let rest = rest.trim_start_matches('/');
     let (rest, query) = match rest.find(['?', '#']) {
@@ -45,7 +46,7 @@ pub(super) fn url(text: &str) -> String {
 /// A text in which URLs may be, without what may be a secret.
 ///
 /// ```
-/// use tracelake_location::redacted;
+/// use tracelake_core::redact::redacted;
 /// assert_eq!(redacted("--source=https://me:secret@host/a?sig=1"), "--source=https://…@host/a?…");
 /// ```
 #[must_use]
@@ -57,7 +58,8 @@ pub fn redacted(text: &str) -> String {
             .rev()
             .take_while(|&byte| is_scheme(byte));
         let start = colon - scheme.count();
-        return format!("{}{}", values(&text[..start]), url(&text[start..]));
+        let url = redacted_url(&text[start..]);
+        return format!("{}{url}", values(&text[..start]));
     }
     let mut decoded = text.to_owned();
     for (code, character) in ENCODED {
@@ -67,19 +69,49 @@ pub fn redacted(text: &str) -> String {
     if decoded != text && (decoded.contains("://") || decoded.contains('@')) {
         return redacted(&decoded);
     }
-    // `user:password@host`, after the name of an option.
-    let (option, value) = match text.split_once('=').filter(|_| text.starts_with("--")) {
-        Some((option, value)) => (format!("{option}="), value),
-        None => (String::new(), text),
-    };
-    match value.rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => format!("{option}…@{}", values(host)),
-        _ => values(text),
+    // `user:password@host`, after the name of an option or in a sentence, whose own colons have a blank after them.
+    let user = text.rsplit_once('@').and_then(|(user, host)| {
+        let mut colons = user.match_indices(':').map(|(at, _)| at);
+        let colon = colons.find(|at| !user[at + 1..].starts_with(char::is_whitespace))?;
+        let before = |character: char| character.is_whitespace() || "='\"(".contains(character);
+        let start = user[..colon].rfind(before).map_or(0, |at| at + 1);
+        Some((&text[..start], host))
+    });
+    match user {
+        Some((before, host)) => format!("{}…@{}", values(before), values(host)),
+        None => values(text),
     }
 }
 
+/// A line of a log, in which a URL or a part of one has no blanks: each word is redacted by itself, whatever it is.
+///
+/// ```
+/// use tracelake_core::redact::redacted_line;
+///
+/// let line = "connecting to (\"http\", token@host:80) for /a?code=1";
+/// assert_eq!(redacted_line(line), "connecting to (\"http\", …@host:80) for /a?…");
+/// ```
+#[must_use]
+pub fn redacted_line(line: &str) -> String {
+    let is_end = |character: char| character.is_whitespace() || character == '"';
+    let words = line.split_inclusive(is_end).map(|word| {
+        let text = word.trim_end_matches(is_end);
+        let (place, query) = match text.split_once('?') {
+            Some((place, query)) if !query.is_empty() => (place, "?…"),
+            _ => (text, ""),
+        };
+        let place = match place.rsplit_once('@') {
+            Some((_, host)) if !place.contains("://") => format!("…@{host}"),
+            _ => place.to_owned(),
+        };
+        format!("{}{query}{}", redacted(&place), &word[text.len()..])
+    });
+    words.collect()
+}
+
 /// Whether a text holds a value whose name says that it is secret, such as `X-Amz-Signature=…`.
-pub(super) fn has_secret_value(text: &str) -> bool {
+#[must_use]
+pub fn has_secret_value(text: &str) -> bool {
     values(text) != text
 }
 
@@ -151,6 +183,14 @@ mod tests {
         ("s3:/AKIA:SECRET@bucket/a", "…@bucket/a"),
         ("user:SECRET@host", "…@host"),
         ("--out=user:SECRET@host", "--out=…@host"),
+        (
+            "out: 'user:SE CRET@host' is no path",
+            "out: '…@host' is no path",
+        ),
+        (
+            "out: 'user:SECRET@host' is no path",
+            "out: '…@host' is no path",
+        ),
         ("X-Amz-Signature=SECRET", "X-Amz-Signature=…"),
         (
             "x-amz-security-token=SECRET&b=1",
@@ -172,12 +212,30 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_a_log_keeps_what_holds_no_secret() {
+        for (line, expected) in [
+            (
+                "TRACE pool: reuse (\"http\", user:SECRET@127.0.0.1:80) 12:30:01",
+                "TRACE pool: reuse (\"http\", …@127.0.0.1:80) 12:30:01",
+            ),
+            ("uri=http://SECRET@h/a?b=SECRET, x", "uri=http://…@h/a?… x"),
+            ("Location: /a?code=SECRET,SECRET\n", "Location: /a?…\n"),
+            ("user:SE'CRET@h what?", "…@h what?"),
+            ("AWS_SECRET_ACCESS_KEY set", "AWS_SECRET_ACCESS_KEY set"),
+        ] {
+            assert_eq!(redacted_line(line), expected);
+            assert_eq!(redacted_line(expected), expected);
+        }
+    }
+
+    #[test]
     fn what_holds_no_secret_stays_as_it_is() {
         for text in [
             "job_events",
             "--tables=a,b",
             "a@b",
             "12:30",
+            "filter: 'a@b' is no number",
             "s3://bucket/a b",
             "https://host:8080/a%20b",
             "design=1",
