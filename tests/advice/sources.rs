@@ -421,7 +421,6 @@ pub(super) const ADVICE: &[Advice] = &[
         },
         &["convert", "SRC", "OUT", "--checksums", "none"],
         |s| {
-            fs::remove_dir_all(s.out()).unwrap();
             s.file(
                 "machine_meta.tar.gz",
                 &gzip(&tar(&[("machine_meta.csv", META)])),

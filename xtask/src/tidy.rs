@@ -18,47 +18,6 @@ fn no_code_names_a_trace() {
     assert!(paths.is_empty(), "take names from TRACES: {paths:?}");
 }
 
-/// Each line of `.ci/build-times.txt`: a name, then its values.
-fn build_times() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(crate::root().unwrap().join(".ci/build-times.txt")).unwrap();
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let pairs = lines.map(|line| line.split_once(' ').unwrap());
-    pairs
-        .map(|(name, values)| (name.to_owned(), values.to_owned()))
-        .collect()
-}
-
-#[test]
-fn readme_and_contributing_quote_the_recorded_build_times() {
-    let times = build_times();
-    let quoted = |command: &str| {
-        let (cpu, wall) = times[command].split_once(' ').unwrap();
-        let wall: u64 = wall.parse().unwrap();
-        let (minutes, seconds) = (wall / 60, wall % 60);
-        format!("{minutes} min {seconds} s ({cpu} CPU seconds)")
-    };
-    let machine = &times["machine"];
-    let (first, second) = (quoted("convert"), quoted("test"));
-    for (page, sentence) in [
-        (
-            "README.md",
-            format!(
-                "From an empty build directory, on {machine}, the first takes {first}, and the second {second}."
-            ),
-        ),
-        (
-            "CONTRIBUTING.md",
-            format!(
-                "On {machine}, this takes {second} after the first build, which takes {first}."
-            ),
-        ),
-    ] {
-        let text = fs::read_to_string(crate::root().unwrap().join(page)).unwrap();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(&sentence), "{page} should say: {sentence}");
-    }
-}
-
 #[test]
 fn modules_form_no_circle() {
     let sources = sources();
