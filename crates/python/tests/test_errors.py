@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import os
 import pickle
@@ -276,3 +277,31 @@ def test_paths_that_are_not_utf_8() -> None:
     with pytest.raises(tracelake.FailedError) as caught:
         tracelake.convert(b"nosuch\xff", "lake")  # type: ignore[arg-type]
     assert caught.value.path is not None and caught.value.path.startswith("nosuch")
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda src: tracelake.convert(src, "made", layout="nosuch"), "^layout: expected 'hive' or 'flat', not 'nosuch'$"),
+        (lambda src: tracelake.convert(src, "made", format="csv"), "^format: expected 'parquet' or 'arrow', not 'csv'$"),
+        (lambda src: tracelake.convert(src, "made", on_bad_row="skip"), "^on_bad_row: expected 'fail' or 'reject', not 'skip'$"),
+        (lambda src: tracelake.convert(src, "made", threads=0), "^threads: 0 is not from 1 to 1024$"),
+        (lambda src: tracelake.convert(src, "made", compression="lz4"), "^compression: expected zstd, .*, not 'lz4'$"),
+        (lambda src: tracelake.convert(src, "made", tables="job_event"), "did you mean 'job_events'"),
+        (lambda src: tracelake.schema("google-2011-v2.1", "job_event"), "did you mean 'job_events'"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_those_that_fit(call: Any, says: str, source: Path) -> None:
+    with pytest.raises(tracelake.UsageError, match=says):
+        call(source)
+    assert not Path("made").exists()
+
+
+def test_what_is_nowhere_is_not_to_be_converted_again() -> None:
+    with pytest.raises(tracelake.MissingLakeError, match="^nosuch: not a finished lake: there is nothing here; check the path$"):
+        tracelake.open("nosuch")
+
+
+def test_one_is_singular(source: Path, lake: tracelake.Lake) -> None:
+    assert "1 row in 1 file" in repr(dataclasses.replace(lake["machine_events"], rows=1))
+    assert "1 part, 1 row: 0 wrong" in repr(tracelake.Verification(1, 1, 0, 0, ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,24 @@ def test_everything_reads_a_lake_of_the_trace(trace: str) -> None:
     assert page and trace in text and all(name in text for name in lake)
     tracelake.release("lake", allow_missing=True)
     assert tracelake.verify("lake") and Path("lake/SHA256SUMS").is_file()
+
+
+@pytest.mark.parametrize("trace", ["azure-llm-2023", "azure-llm-2024"])
+def test_date_times_are_filtered_by_tuples(trace: str) -> None:
+    pytest.importorskip("pyarrow")
+    tracelake.convert(made(trace), "lake", trace=trace)
+    table = tracelake.open("lake")["inference_requests"]
+    times = sorted(table.to_polars()["timestamp"].to_list())
+    low, high = times[0], times[-1]
+    for moment in (low, high):
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        for given in (moment, aware, aware.replace(tzinfo=None), aware.astimezone(timezone(timedelta(hours=9)))):
+            for sign, is_kept in (("==", lambda one, m=moment: one == m), ("<", lambda one, m=moment: one < m), (">=", lambda one, m=moment: one >= m)):
+                expected = sum(map(is_kept, times))
+                for named in (False, True):
+                    asked = {"filter": [("timestamp", sign, given)], "named": named}
+                    assert table.to_polars(**asked).height == expected, asked
+                    assert table.to_arrow(**asked).num_rows == expected, asked
+            assert table.to_polars(filter=[("timestamp", "in", [given])]).height == times.count(moment)
+    with pytest.raises(TypeError, match="timestamp has values of type datetime, and 5 is none"):
+        table.to_polars(filter=[("timestamp", "<", 5)])

@@ -179,9 +179,9 @@ def _line(event: Event) -> str | None:
     """A part that is done, in words."""
     if event.kind == "finished":
         rejected = f", {event.rejected:,} rejected" if event.rejected else ""
-        return f"{_part(event)}: {_show.several(event.rows, 'row')}{rejected}"
+        return f"{_part(event)}: {_show.several(event.rows or 0, 'row')}{rejected}"
     if event.kind in ("kept", "verified"):
-        return f"{_part(event)}: {_show.several(event.rows, 'row')}, {event.kind}"
+        return f"{_part(event)}: {_show.several(event.rows or 0, 'row')}, {event.kind}"
     return None
 
 

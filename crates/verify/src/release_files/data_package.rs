@@ -25,9 +25,10 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
             "schema": schema(table, &|name| lake.tables.iter().any(|(one, _)| one.name == name)),
         })
     });
-    let mut licence = json!({"title": trace.licence});
+    // A data package needs a licence's name or path; a title alone is invalid.
+    let mut licence = json!({"name": trace.licence});
     if let Some(page) = licence_page(trace.licence) {
-        licence = json!({"name": trace.licence, "path": page});
+        licence["path"] = page.into();
     }
     let mut source = json!({"title": trace.document});
     if let Some(url) = trace.url {

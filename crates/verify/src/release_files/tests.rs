@@ -181,3 +181,15 @@ fn licences_of_spdx_have_a_page() {
     assert_eq!(licence_page("for research only"), None);
     assert_eq!(licence_page("LicenseRef-own"), None);
 }
+
+#[test]
+fn a_licence_of_a_data_package_has_a_name() {
+    let manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
+    let mut trace = *trace();
+    for licence in ["CC-BY-4.0", "LicenseRef-own"] {
+        trace.licence = licence;
+        let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+        let package = data_package::data_package(&lake);
+        assert_eq!(package["licenses"][0]["name"], licence);
+    }
+}
