@@ -272,7 +272,7 @@ GOOGLE: dict[str, Fault] = {
     ],
     "task_usage_maxima": one("task_usage", put("maximum_cpu_rate", 0.0, aggregation_type=False)),
     "task_usage_maxima/memory": one("task_usage", put("maximum_memory_usage", 0.0, aggregation_type=False)),
-    "task_usage_maxima/disk": one("task_usage", put("maximum_disk_io_time", -1.0, aggregation_type=False)),
+    "task_usage_maxima/disk": one("task_usage", put("maximum_disk_io_time", 0.0, aggregation_type=False)),
     "machine_life_cycle": one("machine_events", next_machine_event("event_type", 0, 1)),
     "job_life_cycle": one("job_events", follow("event_type", 4, 5), 1),
     "job_begins_with_submit": one("job_events", begins_with_schedule("event_type", ("job_id",), 1, 8), 1),
@@ -353,6 +353,7 @@ TOO_LONG: Callable[[Row], int] = lambda row: row["start_time"] + 300_000_001  # 
 BORG: dict[str, Fault] = {
     "collection_events_codes": one("collection_events", put("scheduling_class", 4)),
     "instance_events_codes": one("instance_events", put("scheduling_class", 4)),
+    "instance_usage_codes": one("instance_usage", put("collection_type", 2)),
     "machine_events_codes": one("machine_events", add(type=4)),
     "borg_traces_data_codes": one("borg_traces_data", put("scheduling_class", 4)),
     "collection_events_priorities": one("collection_events", put("priority", 451)),
