@@ -1,5 +1,6 @@
 //! Bodies of answers, none of which is longer than it may be: what a server sends has no end if it doesn't want to.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -9,10 +10,32 @@ use http_body::{Body, Frame};
 use object_store::HeaderMap;
 use object_store::client::{HttpError, HttpErrorKind, HttpResponseBody};
 
-use super::client::{UNKNOWN, Unusable};
+/// The size of an object whose server doesn't say it.
+pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// How long a small body may take. A connection that is merely silent ends before.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+/// An answer that can't be used.
+#[derive(Debug)]
+pub(super) struct Unusable {
+    pub(super) reason: String,
+    pub(super) hint: &'static str,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+impl From<Unusable> for HttpError {
+    fn from(unusable: Unusable) -> Self {
+        Self::new(HttpErrorKind::Unknown, unusable)
+    }
+}
 
 /// Reads a body that is small by nature.
 ///

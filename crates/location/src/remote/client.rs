@@ -16,7 +16,7 @@ use reqwest::Certificate;
 use reqwest::redirect::Policy;
 use tracelake_core::error::escape;
 
-use super::body::{self, Announced, most_of};
+use super::body::{self, Announced, UNKNOWN, Unusable, most_of};
 use super::keys;
 
 /// The longest pause that a server's `Retry-After` may ask for.
@@ -40,9 +40,6 @@ const PAGES: u64 = 128 << 20;
 
 /// How often a request may be sent on to another URL.
 const REDIRECTS: usize = 10;
-
-/// The size of an object whose server doesn't say it.
-pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// Hosts that hand out credentials; object_store understands their refusals itself.
 const METADATA: &[&str] = &[
@@ -150,27 +147,6 @@ struct Service {
     connector: Connector,
     /// The bytes of each list so far that comes in several answers, by its request without the place to continue at.
     lists: Mutex<HashMap<String, u64>>,
-}
-
-/// An answer that can't be used.
-#[derive(Debug)]
-pub(super) struct Unusable {
-    pub(super) reason: String,
-    pub(super) hint: &'static str,
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for Unusable {}
-
-impl From<Unusable> for HttpError {
-    fn from(unusable: Unusable) -> Self {
-        Self::new(HttpErrorKind::Unknown, unusable)
-    }
 }
 
 /// A server's response that trying again won't change.

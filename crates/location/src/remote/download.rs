@@ -7,7 +7,7 @@ use tracelake_core::Context;
 use tracelake_core::error::Result;
 
 use super::super::Url;
-use super::client::UNKNOWN;
+use super::body::UNKNOWN;
 use super::transfer::{BLOCK, Transfer};
 use super::{Network, Pending, network};
 

@@ -11,7 +11,8 @@ use tracelake_core::redact::redacted;
 
 use super::super::Url;
 use super::super::url::Scheme;
-use super::client::{Refusal, Unusable};
+use super::body::Unusable;
+use super::client::Refusal;
 use super::environment::is_set;
 
 /// The longest foreign reason that is shown, in bytes.

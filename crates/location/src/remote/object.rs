@@ -13,7 +13,8 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::super::url::Scheme;
 use super::super::{Entry, Listed, LocationKind, Tagged, Url, Version};
-use super::client::{ForObject, UNKNOWN};
+use super::body::UNKNOWN;
+use super::client::ForObject;
 use super::explain::{Failure, explain, no_credentials};
 use super::keys::unmarked;
 use super::store::{Signing, Store, bucket, web};

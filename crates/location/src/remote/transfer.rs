@@ -10,7 +10,7 @@ use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
 use tokio::sync::Mutex;
 use tracelake_core::error::Result;
 
-use super::client::UNKNOWN;
+use super::body::UNKNOWN;
 use super::explain::Failure;
 use super::object::{Object, is_weak};
 use super::pace::{Judgement, LIMITS, Limits, Pace};
