@@ -53,16 +53,16 @@ impl Random {
 enum Kind {
     /// Whole numbers from 0 to this.
     Small(u64),
-    /// Whole numbers with so many digits.
+    /// Whole numbers with this number of digits.
     Large(u32),
     Words,
     /// Amounts with two decimals, up to this.
     Prices(u64),
     Dates,
     DateTimes,
-    /// Hexadecimal digits of so many bytes.
+    /// This number of bytes in hexadecimal.
     Hex(usize),
-    /// Base64 of so many bytes.
+    /// This number of bytes in Base64.
     Base64(usize),
 }
 

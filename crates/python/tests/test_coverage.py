@@ -69,7 +69,7 @@ SPAN = {"begin": 0, "end": 1000}
         (Lake([0, 1], (2, 3), whole=False), {0: (10, 400), 1: (450, 900)}, None, [(0, 900)]),
         (Lake([2, 3], (0, 1), whole=False), {2: (10, 400), 3: (450, 900)}, None, [(10, 1000)]),
         (Lake([1, 3], (0, 2, 4), whole=False), {1: (10, 400), 3: (450, 900)}, None, [(10, 400), (450, 900)]),
-        # Rows are missing, and nobody knows where.
+        # Rows are missing, and the lake doesn't say where.
         (Lake([0], whole=False), {0: (10, 400)}, None, [(10, 400)]),
         # A part of which rows were left out reaches to the ends of the selection, also if another part is empty.
         (Lake([1], (0, 2), whole=False, left_out={1: 5}), {1: (210, 390)}, (200, 400), [(200, 400)]),

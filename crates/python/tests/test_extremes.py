@@ -41,7 +41,7 @@ def small(trace: str, path: Path) -> None:
 
 
 def plant(trace: str, path: Path, which: str) -> int:
-    """Puts a value into each numeric column, each into a row of its own; how many there are."""
+    """Puts a value into each numeric column, one column a row, and returns the number of columns."""
     planted = 0
     for name, table in tracelake.open(path).items():
         schema = tracelake.schema(trace, name)

@@ -63,9 +63,9 @@ pub(crate) enum TextPiece {
     Text(&'static str),
     /// Decimal digits, one or more.
     Digits,
-    /// So many lower-case hexadecimal digits.
+    /// This number of lower-case hexadecimal digits.
     Hex(usize),
-    /// So many characters of Base64, padding included, that aren't hexadecimal digits alone.
+    /// This number of Base64 characters with padding, unless all are hexadecimal digits.
     Base64(usize),
 }
 

@@ -91,8 +91,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A file of a published form in a directory that isn't read, or below it: its path in there. Only so many directories
-    /// are looked into, because in a bucket each is a request.
+    /// Finds a file of a published form in or below a directory that isn't read, and returns its path from there. Stops
+    /// after a fixed number of directories, because in a bucket each one is a request.
     fn file_in(&mut self, path: &str, depth: u32) -> Option<String> {
         let most = if self.source.as_path().is_some() {
             MOST_ON_DISK

@@ -150,7 +150,7 @@ impl<'a> Counted<'a> {
         }
     }
 
-    /// Says that nobody can know whether parts are missing after the last one.
+    /// Says that parts after the last one may be missing, if their number isn't known.
     fn note_unknown(&self, found: &FoundSource, trace: &Trace) -> Option<String> {
         if self.known.is_some() || found.synthetic {
             return None;

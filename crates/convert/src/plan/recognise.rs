@@ -21,8 +21,8 @@ use super::Request;
 /// rows fit.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when only the number of fields fits, or several tables do: whoever knows what the file is has to
-/// say so. [`ErrorKind::Failed`] when no table fits.
+/// [`ErrorKind::Usage`] when only the number of fields fits, or several tables do: then the user has to name the trace.
+/// [`ErrorKind::Failed`] when no table fits.
 pub(super) fn name_tables(
     context: &Context,
     request: &Request,

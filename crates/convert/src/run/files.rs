@@ -48,9 +48,9 @@ pub(super) struct SyncedPart {
 
 /// A part that waits to be committed.
 pub(super) enum WaitingPart {
-    /// It was made from a file of its own, and isn't on the disk yet.
+    /// Made from a whole file; not synced yet.
     Staged(Box<StagedPart>),
-    /// It was made from a file that is cut into parts, and that was checked to its end.
+    /// Made from a file that is cut into parts and was checked to its end; synced.
     Synced(SyncedPart),
 }
 

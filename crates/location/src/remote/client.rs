@@ -268,7 +268,7 @@ impl Asked {
     }
 }
 
-/// An answer whose body nobody reads.
+/// Drops the body of an answer, which isn't read.
 fn without_body(response: HttpResponse) -> HttpResponse {
     let (parts, _) = response.into_parts();
     HttpResponse::from_parts(parts, Vec::new().into())

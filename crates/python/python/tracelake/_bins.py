@@ -48,7 +48,7 @@ def cells(engine: _queries.Engine, lake: _queries.Lake, said: Mapping[str, Any])
     """The numbers of a figure over time: rows with x, series, y and partial.
 
     What is counted or summed is a rate where the lake has the whole interval. Elsewhere it is the plain count or sum, and
-    partial: nobody knows what else happened in the interval.
+    marked as partial, because the lake may lack rows of that interval.
     """
     name, sql, needs, bins = said["name"], said["sql"], _queries.needs(said), said["bins"]
     columns = engine.columns(name, sql, needs)

@@ -20,7 +20,7 @@ use super::error::raised;
 /// The name that the Arrow PyCapsule interface gives to a capsule of a schema.
 pub(crate) const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
-/// The column of the path that is a text; the other one is a number.
+/// The partition column that is a text. The other one, `file_number`, is an integer.
 const CELL: &str = "cell";
 
 /// The names of all traces.
