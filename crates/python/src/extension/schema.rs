@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::given_trace::given_trace;
 use tracelake_core::error::{Error, ErrorKind, escape};
-use tracelake_core::options::did_you_mean;
+use tracelake_core::options::unknown_table;
 use tracelake_core::selection::ColumnNames;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::description::interned;
@@ -130,22 +130,8 @@ fn is_digest(text: &str) -> bool {
 }
 
 fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'static Table> {
-    trace.table(name).ok_or_else(|| {
-        let names: Vec<&str> = trace.tables.iter().map(|table| table.name).collect();
-        usage(
-            py,
-            format!(
-                "{} has no table '{}'",
-                trace.name,
-                escape(name.as_bytes(), 80)
-            ),
-            format!(
-                "{}it has {}",
-                did_you_mean(name, names.iter().copied()),
-                names.join(", ")
-            ),
-        )
-    })
+    let table = trace.table(name);
+    table.ok_or_else(|| raised(py, &unknown_table(name, trace)))
 }
 
 fn usage(py: Python<'_>, reason: String, hint: impl Into<Cow<'static, str>>) -> PyErr {
