@@ -7,7 +7,7 @@ use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 
 use crate::described::language::one_table;
-use tracelake_testkit::{Run, Scratch, convert, gzip, manifest, run};
+use tracelake_testkit::{Run, Scratch, committed_sample, convert, gzip, manifest, run, tree};
 
 /// A table whose files are numbered in their names, and only the catalog says how many there are.
 fn counted() -> (&'static Trace, &'static Table) {
@@ -127,6 +127,26 @@ fn a_file_that_is_the_source_is_converted_alone_and_says_which_part_it_is() {
     assert_eq!(whole.code, 0, "{}", whole.stderr);
     let facts = manifest(&scratch.path().join("whole"))["tables"][0]["parts"][0].clone();
     assert!(facts.get("in_all").is_none(), "{facts}");
+}
+
+#[test]
+fn a_lake_that_grew_from_one_file_has_the_bytes_of_one_made_at_once() {
+    let table = committed_sample().join("job_events");
+    let file = |number: u32| table.join(format!("part-0000{number}-of-00002.csv.gz"));
+    let scratch = Scratch::new();
+    let (grown, files) = (scratch.out(), scratch.path().join("files"));
+    for out in [&grown, &files] {
+        convert(&file(0), out, &[]).well();
+        assert_eq!(manifest(out)["tables"][0]["parts"][0]["in_all"], 2);
+    }
+    // The rest as a directory, or as a file.
+    convert(&table, &grown, &[]).well();
+    convert(&file(1), &files, &[]).well();
+    let whole = scratch.path().join("whole");
+    convert(&table, &whole, &[]).well();
+    for out in [&grown, &files] {
+        assert!(tree(out) == tree(&whole), "{}", out.display());
+    }
 }
 
 const READINGS: &str =

@@ -1,5 +1,6 @@
 //! The last step of a lake: facts to a manifest, once everything that it names is there.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -19,7 +20,9 @@ use super::by_plan::{committed, two_lakes};
 use super::recheck::{Outputs, no_file_twice};
 use super::refuse::nothing_foreign;
 use super::remaining::{has_all, incomplete, remaining_with};
-use super::{Outcome, Parts, Run, check_rejects, clear_staging, last_of_each, resumable, threads};
+use super::{
+    Outcome, Parts, Run, TablePart, check_rejects, clear_staging, last_of_each, resumable, threads,
+};
 use crate::plan::table_names;
 
 /// How a lake is committed.
@@ -358,7 +361,8 @@ impl Committer<'_> {
     }
 
     /// The manifest of these parts.
-    pub(super) fn assemble(&self, parts: Parts) -> Manifest {
+    pub(super) fn assemble(&self, mut parts: Parts) -> Manifest {
+        forget_alone(&mut parts);
         let mut tables: Vec<TableFacts> = Vec::new();
         for ((index, _), part) in parts {
             let table = index.table(self.trace);
@@ -369,5 +373,24 @@ impl Committer<'_> {
             tables.push(facts);
         }
         Manifest::new(self.origin.clone(), tables)
+    }
+}
+
+/// Leaves it to parts that were all converted alone, and aren't all parts of their table or of its cell, to say so. A lake
+/// that grew from one file then has the bytes of one that was made at once.
+fn forget_alone(parts: &mut Parts) {
+    let group = |&(table, key): &TablePart| (table, key.cell);
+    // The number of parts, and of how many they are if all say so.
+    let mut groups: BTreeMap<_, (u32, Option<u32>)> = BTreeMap::new();
+    for (key, facts) in parts.iter() {
+        let (count, total) = groups.entry(group(key)).or_insert((0, Some(0)));
+        *count = count.saturating_add(1);
+        *total = total.zip(facts.in_all).map(|(one, other)| one.max(other));
+    }
+    for (key, facts) in parts {
+        let (count, total) = groups[&group(key)];
+        if facts.in_all.is_some() && total.is_none_or(|total| count >= total) {
+            facts.in_all = None;
+        }
     }
 }

@@ -62,7 +62,7 @@ pub struct PartFields {
     /// How many parts its source was cut into, if one file holds the whole table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
-    /// How many parts its table has, if the source was this file alone.
+    /// How many parts its table has, if each part of it was converted alone and some are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_all: Option<u32>,
     /// Rows in the source.

@@ -17,17 +17,19 @@ pub fn is_far_short(rows: u64, published: u64) -> bool {
     u128::from(rows) * 100 < u128::from(published) * u128::from(COMPLETE_PERCENT)
 }
 
-/// The parts of a table that were converted alone, each from a file named as the source, if that isn't all of them: such as
+/// The parts of a table that were converted alone, each from a file named as the source, such as
 /// `readings: part 1 of 125`; one text for each cell.
 #[must_use]
 pub fn parts_alone(facts: &TableFacts) -> Vec<String> {
     let notes = facts.by_cell().into_iter().filter_map(|(cell, facts)| {
         let total = facts.parts.iter().filter_map(|part| part.in_all).max()?;
         let numbers: Vec<u32> = facts.parts.iter().map(|part| part.file_number).collect();
-        let is_all = u32::try_from(numbers.len()).is_ok_and(|count| count >= total);
         let s = if numbers.len() == 1 { "" } else { "s" };
         let (name, numbers) = (&facts.name, words::numbers(&numbers));
-        (!is_all).then(|| format!("{name}{}: part{s} {numbers} of {total}", of_cell(cell)))
+        Some(format!(
+            "{name}{}: part{s} {numbers} of {total}",
+            of_cell(cell)
+        ))
     });
     notes.collect()
 }
