@@ -316,11 +316,16 @@ pub(super) fn recognise(
         let listed = schema_csv
             .map(|schema_csv| schema_csv.fields(name))
             .filter(|&fields| fields > 0);
-        let fit_of =
-            |trace: &&'static Trace| trace.table(name).map(|table| fit(table, &head, listed));
-        let best = candidates.iter().filter_map(fit_of).max_by_key(Fit::rank);
-        let Some(best) = best else { continue };
-        candidates.retain(|trace| fit_of(trace).is_some_and(|fit| !best.is_better_than(&fit)));
+        let weighed = candidates
+            .iter()
+            .filter_map(|&trace| Some((trace, fit(trace.table(name)?, &head, listed))));
+        let weighed: Vec<(&'static Trace, Fit)> = weighed.collect();
+        let best = weighed.iter().map(|(_, fit)| fit);
+        let Some(best) = best.max_by_key(|fit| fit.rank()) else {
+            continue;
+        };
+        let kept = weighed.iter().filter(|(_, fit)| !best.is_better_than(fit));
+        candidates = kept.map(|&(trace, _)| trace).collect();
         fits_syntax &= best.level > Level::Nothing;
     }
     if families(&candidates).len() > 1 {
