@@ -54,6 +54,15 @@ pub(super) const ADVICE: &[Advice] = &[
             fs::rename(s.out(), s.src()).unwrap();
         },
     ),
+    change(
+        "read it with pyarrow or Polars, or convert it without --format arrow",
+        |s| {
+            good(s);
+            convert(&s.src(), &s.out(), &["--format", "arrow"]).well();
+        },
+        &["schema", "OUT", "--as", "duckdb"],
+        |s| convert(&s.src(), &s.out(), &["--overwrite"]).well(),
+    ),
     // Other options.
     retype(
         "use the same ones",

@@ -157,7 +157,7 @@ pub(super) const ADVICE: &[Advice] = &[
         &["convert", "SRC", "OUT", "--trace", "DIR/weather.toml"],
     ),
     retype(
-        "write FROM..TO in the trace's unit, or as 1h30m..2d",
+        "write FROM..TO in the trace's unit, as 1h30m..2d or as dates",
         machine,
         &["convert", "SRC", "OUT", "--time", "1ms..2s"],
         &["convert", "SRC", "OUT", "--time", "1s..2s"],

@@ -380,3 +380,55 @@ fn skipped_files_are_named_wherever_they_are() {
     assert!(warned(&beside, "usage.csv"), "{}", beside.stderr);
     assert!(!beside.stderr.contains("LICENSE"), "{}", beside.stderr);
 }
+
+#[test]
+fn downloads_that_are_not_whole_are_called_so() {
+    let scratch = Scratch::new();
+    scratch.only(
+        "job_events",
+        format!("{}\n", good_row("job_events")).as_bytes(),
+    );
+    let names = [
+        ("part-00001-of-00500.csv.gz_.gstmp", "hasn't finished"),
+        ("part-00001-of-00500.csv.gz.partial", "hasn't finished"),
+        ("part-00001-of-00500.csv.gz.aria2", "hasn't finished"),
+        ("part-00001-of-00500.csv.gz.crdownload", "hasn't finished"),
+        ("part-00001-of-00500.csv.gz.1", "a repeated download"),
+        ("part-00001-of-00500.csv.1.gz", "a repeated download"),
+        ("part-00001-of-00500 (1).csv.gz", "a repeated download"),
+        ("._part-00001-of-00500.csv.gz", "macOS"),
+    ];
+    for (name, _) in names {
+        scratch.file(&format!("job_events/{name}"), b"x");
+    }
+    let run = scratch.convert(&[]);
+    run.well();
+    for (name, says) in names {
+        let mut lines = run.stderr.lines();
+        let line = lines.find(|line| line.contains(&format!("{name} is skipped: ")));
+        assert!(
+            line.is_some_and(|line| line.contains(says)),
+            "{name}: {}",
+            run.stderr
+        );
+    }
+}
+
+/// As `tar` and tapes leave them.
+#[test]
+fn zeros_after_a_member_are_counted() {
+    let scratch = Scratch::new();
+    let text = format!("{}\n", good_row("job_events"));
+    let whole = gzip(text.as_bytes());
+    let path = "job_events/part-00000-of-00001.csv.gz";
+    scratch.file(path, &[&whole[..], &[0; 1_234]].concat());
+    let run = scratch.convert(&[]);
+    run.well();
+    let says = "1,234 bytes of zeros after the last gzip member are ignored";
+    let named = run.stderr.lines().filter(|line| line.contains(says));
+    assert_eq!(named.count(), 1, "{}", run.stderr);
+    scratch.file(path, &whole);
+    let again = scratch.convert(&["--overwrite"]);
+    again.well();
+    assert!(!again.stderr.contains("zeros"), "{}", again.stderr);
+}

@@ -20,3 +20,4 @@ mod refusal;
 mod rejects;
 #[cfg(unix)]
 mod room;
+mod schema_of_lake;

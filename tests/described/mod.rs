@@ -6,6 +6,7 @@ mod archives;
 mod bucket;
 mod cells;
 mod date_times;
+mod days;
 mod door;
 pub(crate) mod language;
 mod tutorial;

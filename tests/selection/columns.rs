@@ -138,7 +138,7 @@ fn rules_combine() {
 #[test]
 fn a_selection_may_keep_no_row() {
     let scratch = Scratch::with_sample(1, 20);
-    let converted = scratch.convert(&["--tables", "job_events", "--time", "-20d..-10d"]);
+    let converted = scratch.convert(&["--tables", "job_events", "--time", "1..2"]);
     assert_eq!(converted.code, 0, "{}", converted.stderr);
     assert!(
         converted.stderr.contains("not selected"),
@@ -147,7 +147,7 @@ fn a_selection_may_keep_no_row() {
     );
     let scratch = Scratch::new();
     scratch.only("job_events", b"600,,1,0,u,2,n,l\n");
-    let converted = scratch.convert(&["--time", "-20d..-10d"]);
+    let converted = scratch.convert(&["--time", "1..2"]);
     assert_eq!(converted.code, 0, "{}", converted.stderr);
     assert!(
         converted.stderr.contains("no row is selected"),

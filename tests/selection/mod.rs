@@ -5,6 +5,7 @@ mod columns;
 mod formats;
 mod lakes;
 mod refused;
+mod times;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -29,8 +29,13 @@ fn what_is_no_selection() {
         (&["--time", "2d..1h"], "empty range of time"),
         (&["--time", "60000000..1m"], "empty range of time"),
         (&["--time", "5"], "FROM..TO"),
-        (&["--time", "5.."], "not a time"),
+        (&["--time", ".."], "neither a beginning nor an end"),
         (&["--time", "1y..2y"], "not a time"),
+        (&["--time", "2011-02-29.."], "not a time"),
+        (&["--time", "2011-05-03..2011-05-02"], "empty range of time"),
+        (&["--time", "30d..31d"], "is outside of"),
+        (&["--time", "2012-01-01.."], "is outside of"),
+        (&["--time", "..2011-05-01"], "is outside of"),
     ] {
         let run = scratch.convert(arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);

@@ -34,6 +34,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         "--quiet",
         "-p",
         "no:cacheprovider",
+        // One process a processor; the tests of a file share what they made.
+        "--numprocesses",
+        "auto",
+        "--dist",
+        "loadfile",
         "--ignore",
         "tests/test_spark.py",
         "--ignore",

@@ -42,6 +42,58 @@ fn modules_form_no_circle() {
     }
 }
 
+/// How long README's commands take is what `.ci/build-times --record` measured.
+#[test]
+fn pages_quote_the_build_times_that_are_recorded() {
+    let root = crate::root().unwrap();
+    let recorded = fs::read_to_string(root.join(".ci/build-times.txt")).unwrap();
+    let of = |name: &str| {
+        let mut lines = recorded.lines();
+        let line = lines.find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().to_owned()
+    };
+    let [(convert, convert_wall), (test, test_wall)] = ["convert ", "test "].map(|name| {
+        let seconds = of(name);
+        let (cpu, wall) = seconds.split_once(' ').unwrap();
+        let wall: u32 = wall.parse().unwrap();
+        (cpu.to_owned(), format!("{} min {} s", wall / 60, wall % 60))
+    });
+    let says = format!(
+        "On {}, they take {convert} s and {test} s of CPU time, in {convert_wall} and {test_wall}",
+        of("machine ")
+    );
+    for page in ["README.md", "CONTRIBUTING.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(
+            words.join(" ").contains(&says),
+            "{page} doesn't say: {says}"
+        );
+    }
+}
+
+#[test]
+fn ci_tries_all_cases_of_each_long_test() {
+    let root = crate::root().unwrap();
+    let steps = fs::read_to_string(root.join(".ci/run")).unwrap();
+    let (_, names) = steps.split_once("--test e2e -- ").unwrap();
+    let names: BTreeSet<&str> = names.lines().next().unwrap().split(' ').collect();
+    let mut long = BTreeSet::from(["emulators".to_owned(), "readers".to_owned()]);
+    for path in rust_files(vec![root.join("tests")]) {
+        if fs::read_to_string(&path).unwrap().contains("Score::one_in") {
+            let parts = path.strip_prefix(root.join("tests")).unwrap();
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| part.display().to_string())
+                .collect();
+            let module = parts.iter().map(|part| part.trim_end_matches(".rs"));
+            let named = module.filter(|part| names.contains(part));
+            long.extend(named.map(str::to_owned).next().or(Some(parts.join("/"))));
+        }
+    }
+    assert_eq!(Vec::from_iter(&long), Vec::from_iter(&names));
+}
+
 #[test]
 fn uses_are_found() {
     let source = "//! See crate::a.\nuse crate::b::{self, X};\nuse crate::{c, d::{e, f}, g};\n\
@@ -112,17 +164,25 @@ fn sources() -> BTreeMap<String, String> {
     for entry in fs::read_dir(root.join("crates")).unwrap() {
         folders.push(entry.unwrap().path().join("src"));
     }
-    let mut sources = BTreeMap::new();
+    let files = rust_files(folders).into_iter().map(|path| {
+        let name = path.strip_prefix(&root).unwrap().display().to_string();
+        (name, fs::read_to_string(path).unwrap())
+    });
+    files.collect()
+}
+
+/// The Rust files in these folders and below.
+fn rust_files(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path: PathBuf = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let name = path.strip_prefix(&root).unwrap().display().to_string();
-                sources.insert(name, fs::read_to_string(path).unwrap());
+                files.push(path);
             }
         }
     }
-    sources
+    files
 }

@@ -58,8 +58,8 @@ pub struct SampleRule {
 pub struct TimeRule {
     /// The first time to select.
     pub from: i64,
-    /// The time after the last one to select.
-    pub to: i64,
+    /// The time after the last one to select; `None` if there is no last one.
+    pub to: Option<i64>,
     /// The field of the time.
     pub field: RuleField,
 }
@@ -70,7 +70,8 @@ impl TimeRule {
     pub fn selects(&self, time: Option<i64>) -> bool {
         time.is_some_and(|time| {
             let mut special = self.field.column.sentinels.iter();
-            (self.from..self.to).contains(&time) || special.any(|known| known.value == time)
+            let is_before_end = self.to.is_none_or(|to| time < to);
+            self.from <= time && is_before_end || special.any(|known| known.value == time)
         })
     }
 
@@ -81,7 +82,8 @@ impl TimeRule {
         time.is_some_and(|time| {
             let sentinels = self.field.column.sentinels.iter();
             let mut special = sentinels.map(|known| known.value as f64);
-            (self.from as f64..self.to as f64).contains(&time)
+            let is_before_end = self.to.is_none_or(|to| time < to as f64);
+            self.from as f64 <= time && is_before_end
                 || special.any(|known| known.to_bits() == time.to_bits())
         })
     }

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod context;
+pub mod date_time;
 pub mod digest;
 pub mod error;
 pub mod event;

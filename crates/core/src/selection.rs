@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use md5::{Digest, Md5};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tracelake_schema::Zone;
 
+use crate::date_time::{self, date_time};
 use crate::error::escape;
 
 /// How many classes rows may be divided into. A class of the largest published table has a thousand rows then.
@@ -134,26 +136,32 @@ impl fmt::Display for ColumnNames {
 /// use tracelake_core::selection::TimeRange;
 ///
 /// let range: TimeRange = "1h30m..2d".parse()?;
-/// assert_eq!(range.bounds(1), Ok((5_400, 172_800)));
+/// assert_eq!(range.bounds(1), Ok((5_400, Some(172_800))));
 /// assert_eq!(range.in_units(1_000_000)?.to_string(), "5400000000..172800000000");
+/// let range = "2011-05-02..".parse::<TimeRange>()?.since(1_304_290_200);
+/// assert_eq!(range.bounds(1), Ok((4_200, None)));
 /// assert!("5..5".parse::<TimeRange>().is_err());
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
-    /// The first point.
+    /// The first point; open if the range has no beginning.
     pub from: TimePoint,
-    /// The point after the last one.
+    /// The point after the last one; open if the range has no end.
     pub to: TimePoint,
 }
 
-/// A point in time, counted from time 0 of a trace.
+/// A point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimePoint {
-    /// In the unit of the trace.
+    /// None: the range has no such end.
+    Open,
+    /// In the unit of the trace, from its time 0.
     Units(i64),
-    /// In microseconds.
+    /// In microseconds from time 0 of the trace.
     Micros(i64),
+    /// A date, in microseconds since 1970-01-01 00:00:00 UTC.
+    Date(i64),
 }
 
 /// The units of durations, and the microseconds of each.
@@ -167,17 +175,40 @@ const DURATIONS: [(&str, i64); 6] = [
 ];
 
 impl TimePoint {
-    /// The point in a unit of which a second has `per_second`.
-    fn in_units(self, per_second: i64) -> Result<i64, String> {
+    /// The point in a unit of which a second has `per_second`; `None` if it is open.
+    fn in_units(self, per_second: i64) -> Result<Option<i64>, String> {
         match self {
-            Self::Units(units) => Ok(units),
-            Self::Micros(micros) => {
+            Self::Open => Ok(None),
+            Self::Units(units) => Ok(Some(units)),
+            Self::Micros(micros) | Self::Date(micros) => {
                 let scaled = i128::from(micros) * i128::from(per_second);
                 let rounded = i64::try_from(scaled / 1_000_000).ok();
                 let units = rounded.filter(|_| scaled % 1_000_000 == 0);
-                units.ok_or_else(|| format!("'{self}' is not a whole number of the trace's units"))
+                let not_whole = || format!("'{self}' is not a whole number of the trace's units");
+                units.map(Some).ok_or_else(not_whole)
             }
         }
+    }
+
+    /// Counts a date from a moment in seconds since 1970-01-01 00:00:00 UTC.
+    fn since(self, epoch: i64) -> Self {
+        match self {
+            Self::Date(micros) => {
+                Self::Micros(micros.saturating_sub(epoch.saturating_mul(1_000_000)))
+            }
+            other => other,
+        }
+    }
+
+    /// Reads `2011-05-02`, `2011-05-02T13:30` or `2011-05-02T13:30:05.5`, with or without a `Z`.
+    fn date(text: &str) -> Option<i64> {
+        let text = text.strip_suffix('Z').unwrap_or(text);
+        let rest = match text.len() {
+            10 => "T00:00:00",
+            16 => ":00",
+            _ => "",
+        };
+        date_time(format!("{text}{rest}").as_bytes(), Zone::None).ok()
     }
 
     /// Reads `1h30m`: numbers with units.
@@ -206,15 +237,21 @@ impl FromStr for TimePoint {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix('-').unwrap_or(text);
-        let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let read = if is_plain {
+        let read = if text.is_empty() {
+            Some(Self::Open)
+        } else if digits.bytes().all(|byte| byte.is_ascii_digit()) {
             text.parse().ok().map(Self::Units)
+        } else if text.as_bytes().get(4) == Some(&b'-') {
+            Self::date(text).map(Self::Date)
         } else {
             Self::duration(text).map(Self::Micros)
         };
         read.ok_or_else(|| {
             let shown = escape(text.as_bytes(), 40);
-            format!("'{shown}' is not a time: write a number in the trace's unit, or 1h30m")
+            format!(
+                "'{shown}' is not a time: write a number in the trace's unit, or 1h30m, or \
+                 2011-05-02T13:30"
+            )
         })
     }
 }
@@ -222,6 +259,7 @@ impl FromStr for TimePoint {
 impl fmt::Display for TimePoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Open => Ok(()),
             Self::Units(units) => write!(f, "{units}"),
             Self::Micros(micros) => {
                 let mut units = DURATIONS.iter().rev();
@@ -229,21 +267,21 @@ impl fmt::Display for TimePoint {
                 let (name, size) = unit.unwrap_or(&DURATIONS[0]);
                 write!(f, "{}{name}", micros / size)
             }
+            Self::Date(micros) => f.write_str(&date_time::written(*micros).replace(' ', "T")),
         }
     }
 }
 
 impl TimeRange {
-    /// The first point and the one after the last, in a unit of which a second has `per_second`.
+    /// The first point and the one after the last, in a unit of which a second has `per_second`. Without a beginning it
+    /// begins at the least time that there is.
     ///
     /// # Errors
     /// When a duration isn't a whole number of units, or the range is empty.
-    pub fn bounds(self, per_second: i64) -> Result<(i64, i64), String> {
-        let (from, to) = (
-            self.from.in_units(per_second)?,
-            self.to.in_units(per_second)?,
-        );
-        if from < to {
+    pub fn bounds(self, per_second: i64) -> Result<(i64, Option<i64>), String> {
+        let from = self.from.in_units(per_second)?.unwrap_or(i64::MIN);
+        let to = self.to.in_units(per_second)?;
+        if to.is_none_or(|to| from < to) {
             Ok((from, to))
         } else {
             Err(format!(
@@ -257,11 +295,31 @@ impl TimeRange {
     /// # Errors
     /// As [`TimeRange::bounds`].
     pub fn in_units(self, per_second: i64) -> Result<Self, String> {
-        let (from, to) = self.bounds(per_second)?;
+        self.bounds(per_second)?;
+        let point = |point: TimePoint| {
+            let units = point.in_units(per_second)?;
+            Ok::<_, String>(units.map_or(TimePoint::Open, TimePoint::Units))
+        };
         Ok(Self {
-            from: TimePoint::Units(from),
-            to: TimePoint::Units(to),
+            from: point(self.from)?,
+            to: point(self.to)?,
         })
+    }
+
+    /// This range with its dates counted from a trace's time 0, in seconds since 1970-01-01 00:00:00 UTC.
+    #[must_use]
+    pub fn since(self, epoch: i64) -> Self {
+        Self {
+            from: self.from.since(epoch),
+            to: self.to.since(epoch),
+        }
+    }
+
+    /// Whether it has a date.
+    #[must_use]
+    pub fn has_dates(self) -> bool {
+        let is_date = |point| matches!(point, TimePoint::Date(_));
+        is_date(self.from) || is_date(self.to)
     }
 
     /// Whether it depends on the unit of the trace.
@@ -276,19 +334,24 @@ impl FromStr for TimeRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let Some((from, to)) = text.split_once("..") else {
+        let wrong = |what: &str| {
             let shown = escape(text.as_bytes(), 40);
-            return Err(format!(
-                "'{shown}' is not a range of time: write FROM..TO, such as 1h30m..2d"
-            ));
+            Err(format!(
+                "'{shown}' {what}: write FROM..TO, such as 1h30m..2d, 2h.. or ..2011-05-03"
+            ))
+        };
+        let Some((from, to)) = text.split_once("..") else {
+            return wrong("is not a range of time");
         };
         let range = Self {
             from: from.parse()?,
             to: to.parse()?,
         };
         match (range.from, range.to) {
+            (TimePoint::Open, TimePoint::Open) => wrong("has neither a beginning nor an end"),
             (TimePoint::Units(_), TimePoint::Units(_)) => range.bounds(1).map(|_| range),
-            (TimePoint::Micros(_), TimePoint::Micros(_)) => range.bounds(1_000_000).map(|_| range),
+            (TimePoint::Micros(_), TimePoint::Micros(_))
+            | (TimePoint::Date(_), TimePoint::Date(_)) => range.bounds(1_000_000).map(|_| range),
             _ => Ok(range),
         }
     }

@@ -137,8 +137,8 @@ pub struct Settings {
     )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<ColumnNames>,
-    /// Keep the rows from FROM up to, but without, TO, in the trace's unit or as 1h30m..2d, and special times such
-    /// as 0
+    /// Keep the rows from FROM up to, but without, TO, and special times such as 0: in the trace's unit, as 1h30m..2d,
+    /// or as dates where it is known when time 0 was; FROM or TO may be left out
     #[cfg_attr(
         feature = "clap",
         arg(

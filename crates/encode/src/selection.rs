@@ -220,7 +220,7 @@ mod tests {
         });
         let time = range.map(|(from, to)| TimeRule {
             from,
-            to,
+            to: Some(to),
             field: order.rule_field("time").unwrap(),
         });
         RowRules { sample, time }

@@ -35,7 +35,7 @@ def test_a_lake_shows_itself(lake: tracelake.Manifest) -> None:
     usage = lake["task_usage"]
     assert usage.time_min is not None and usage.time_max is not None and usage.time_min < usage.time_max
     for shown in (repr(lake), lake._repr_html_()):
-        for text in ("google-2011-v2.1", "task_usage", f"{usage.rows:,}", str(usage.time_max)):
+        for text in ("google-2011-v2.1", "task_usage", f"{usage.rows:,}", f"{usage.time_max:,} µs = "):
             assert text in shown
     assert lake._repr_html_().count("<tr>") == len(lake.tables) + 1
     with pytest.raises(KeyError):

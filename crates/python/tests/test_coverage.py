@@ -82,7 +82,7 @@ SPAN = {"begin": 0, "end": 1000}
 )
 def test_what_a_lake_covers(lake: Any, ranges: dict[int, tuple[int, int]], selected: Any, expected: list[tuple[int, int]]) -> None:
     rows = [{"number": number, "first": first, "last": last} for number, (first, last) in ranges.items()]
-    assert [(run.first, run.last) for run in _bins.covered(lake, "t", rows, selected, SPAN)] == expected
+    assert [(run.first, run.last) for run in _bins.covered(lake, "t", rows, selected or (None, None), SPAN)] == expected
 
 
 def events(times: list[int]) -> bytes:

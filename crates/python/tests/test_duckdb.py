@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,8 @@ import pytest
 import tracelake
 
 duckdb = pytest.importorskip("duckdb")
+
+PROGRAM = Path(sys.executable).with_name("tracelake")
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
@@ -77,3 +82,18 @@ def test_the_number_of_the_file_has_one_type(lake: tracelake.Lake) -> None:
         assert lake[table].to_arrow().schema.field("file_number").type == pa.int32()
         assert str(lake[table].scan().collect_schema()["file_number"]) == "Int32"
         assert str(lake[table].to_pandas().dtypes["file_number"]) == "int32[pyarrow]"
+
+
+@pytest.mark.parametrize("directory", ["lake", "it's [1]", "a*b", "year=2011 x"])
+def test_the_program_prints_the_views_of_a_lake(source: Path, directory: str) -> None:
+    lake = tracelake.convert(source, directory)
+    # What the manifest doesn't name isn't there.
+    part = Path(directory, lake["job_events"].parts[0].output.path)
+    shutil.copy(part, part.with_name("copy.parquet"))
+    printed = subprocess.run([PROGRAM, "schema", directory, "--as", "duckdb"], check=True, capture_output=True, text=True)
+    own = duckdb.connect()
+    own.execute(printed.stdout)
+    for name, table in lake.items():
+        counted = own.sql(f"SELECT file_number, count(*) FROM {name} GROUP BY ALL ORDER BY ALL").fetchall()
+        assert counted == [(part.file_number, part.rows_out) for part in table.parts]
+        assert own.sql(f"SELECT count(*) FROM {name}_named").fetchall() == [(table.rows,)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="pyspark is not installed"),
     pytest.mark.skipif(shutil.which("java") is None, reason="Java is not installed"),
 ]
+
+
+PROGRAM = Path(sys.executable).with_name("tracelake")
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +168,17 @@ def test_spark_draws_the_sample_of_convert(spark: Any, readable: tracelake.Manif
     found = tracelake.spark.read(spark, sample, "job_events")
     assert expected.exceptAll(found).count() == found.exceptAll(expected).count() == 0
     assert found.count() == sample["job_events"].rows > 0
+
+
+def test_the_program_prints_the_views_of_a_lake(spark: Any, readable: tracelake.Manifest) -> None:
+    directory = "it's a{b} [1]"
+    shutil.copytree(readable.path, directory)
+    printed = subprocess.run([PROGRAM, "schema", directory, "--as", "spark"], check=True, capture_output=True, text=True)
+    for statement in printed.stdout.split(";\n"):
+        if statement.strip():
+            spark.sql(statement)
+    for name in ("job_events", "machine_events"):
+        frame = spark.table(name)
+        assert frame.columns == [*tracelake.schema(readable.trace, name), "file_number"]
+        assert sorted((row.asDict() for row in frame.collect()), key=repr) == rows_of(readable, name)
+        assert spark.table(f"{name}_named").count() == frame.count()

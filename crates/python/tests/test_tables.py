@@ -6,6 +6,7 @@ import copy
 import datetime
 import os
 import pickle
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -243,7 +244,7 @@ def test_what_can_not_be_asked(lake: tracelake.Lake, asked: dict[str, Any], kind
     for ask in (table.scan, table.to_polars, table.to_arrow, table.to_pandas, table.dataset, table.head):
         with pytest.raises(tracelake.TracelakeError) as caught:
             ask(**asked)
-        assert isinstance(caught.value, kind) and says in str(caught.value)
+        assert isinstance(caught.value, kind) and re.search(says, str(caught.value)), caught.value
         assert caught.value.exit_code == 2
 
 

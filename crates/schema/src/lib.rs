@@ -29,6 +29,7 @@
 //! have the existing [`Kind`]s needs no code, because everything else takes its names from [`TRACES`].
 
 pub mod arrow;
+pub mod calendar;
 mod cells;
 pub mod description;
 pub mod digest;

@@ -45,6 +45,11 @@ pub struct Trace {
     pub published: Option<&'static str>,
     /// The trace's time 0 in seconds since 1970-01-01 00:00:00 UTC, if it is known.
     pub epoch: Option<i64>,
+    /// What the trace's time 0 is, in a sentence.
+    pub time_zero: Option<&'static str>,
+    /// The first second of the published rows and the one after the last, from time 0; from 1970-01-01 00:00:00 if its
+    /// times are date-times without a time 0.
+    pub span: Option<(i64, i64)>,
     /// Known errors and oddities of the published data as a whole; those of a column are in its `doc`.
     pub anomalies: &'static [&'static str],
     /// The tables, in the publisher's order.

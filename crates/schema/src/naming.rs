@@ -1,6 +1,7 @@
 //! The names of files as patterns: `readings-{n}-of-{total}.csv.gz`.
 
 use crate::Table;
+use crate::calendar::{day_since_1970, days_since_1970};
 
 /// The names of a table's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub(crate) enum Piece {
     Number,
     /// Digits: how many parts there are.
     Total,
+    /// A day, which numbers the part: `2023-11-16`, `2023_11_16` or `20231116`.
+    Date,
     /// One of the values of the capture with this index.
     Capture(usize),
 }
@@ -63,6 +66,8 @@ pub struct Claim {
     pub total: Option<u32>,
     /// The values of the captures, in the order of [`Naming::captures`]; `None` for one that isn't in the pattern.
     pub values: Vec<Option<&'static str>>,
+    /// The day, as it is written, if names have one.
+    pub date: Option<String>,
 }
 
 /// The most digits of a number in a name.
@@ -73,16 +78,57 @@ const MOST_DIGITS: usize = 9;
 struct Reading {
     number: Option<u32>,
     total: Option<u32>,
+    /// The day as it is written.
+    date: Option<String>,
     /// Capture and place of the value in its list.
     values: Vec<(usize, usize)>,
 }
 
+/// The days from 1970-01-01 to the day that a text begins with, and how it is written.
+fn day(text: &str) -> Option<(u32, &str)> {
+    let separator = match text.as_bytes().get(4)? {
+        byte @ (b'-' | b'_') => Some(*byte),
+        _ => None,
+    };
+    let length = if separator.is_some() { 10 } else { 8 };
+    let written = text.get(..length)?;
+    if let Some(separator) = separator {
+        (written.as_bytes()[7] == separator).then_some(())?;
+    }
+    let digits = written.bytes().filter(|byte| Some(*byte) != separator);
+    let number = digits.clone().try_fold(0_i64, |number, byte| {
+        byte.is_ascii_digit()
+            .then(|| number * 10 + i64::from(byte - b'0'))
+    })?;
+    let is_whole =
+        digits.count() == 8 && !text[length..].starts_with(|next: char| next.is_ascii_digit());
+    let days = days_since_1970(number / 10_000, number / 100 % 100, number % 100)?;
+    let days = u32::try_from(days).ok().filter(|_| is_whole)?;
+    Some((days, written))
+}
+
 impl Naming {
+    /// Whether a day in the name of a file numbers its part, from 1970-01-01.
+    #[must_use]
+    pub fn is_dated(&self) -> bool {
+        let first = self.patterns.first();
+        first.is_some_and(|pattern| pattern.pieces.contains(&Piece::Date))
+    }
+
+    /// The number of the first part, of which some have these numbers: days begin where the trace does.
+    #[must_use]
+    pub fn first_of(&self, numbers: impl Iterator<Item = u32>) -> u32 {
+        match self.is_dated() {
+            true => numbers.min().unwrap_or(self.first),
+            false => self.first,
+        }
+    }
+
     /// The number of files, if the patterns say it.
     #[must_use]
     pub fn count(&self) -> Option<u32> {
         let pattern = self.patterns.first()?;
-        if pattern.pieces.contains(&Piece::Number) {
+        if pattern.pieces.contains(&Piece::Number) || self.is_dated() {
             return None;
         }
         let captures = pattern.pieces.iter().filter_map(|piece| match piece {
@@ -115,6 +161,10 @@ impl Naming {
                 Piece::Text(text) => (*text).to_owned(),
                 Piece::Number => self.first.saturating_add(part).to_string(),
                 Piece::Total => parts.to_string(),
+                Piece::Date => {
+                    let (year, month, day) = day_since_1970(i64::from(part));
+                    format!("{year:04}-{month:02}-{day:02}")
+                }
                 Piece::Capture(index) => {
                     let values = self.captures.get(*index)?.values;
                     let value = values.get(rest % values.len())?;
@@ -192,6 +242,14 @@ impl Naming {
                 }
                 self.read(pieces, rest, reading, found);
             }
+            Piece::Date => {
+                if let Some((days, written)) = day(text) {
+                    let mut reading = reading;
+                    reading.number = Some(days);
+                    reading.date = Some(written.to_owned());
+                    self.read(pieces, &text[written.len()..], reading, found);
+                }
+            }
             Piece::Capture(index) => {
                 let capture = self.captures.get(index);
                 let values = capture.map_or(&[][..], |capture| capture.values);
@@ -223,6 +281,7 @@ impl Naming {
                 number,
                 total: reading.total,
                 values,
+                date: reading.date.clone(),
             };
         }
         if reading.values.is_empty() {
@@ -235,6 +294,7 @@ impl Naming {
             number: self.first.saturating_add(place),
             total: Some(reading.total.unwrap_or(count)),
             values,
+            date: None,
         }
     }
 }
@@ -255,6 +315,7 @@ impl Table {
         match capture {
             "n" => Some(claim.number.to_string()),
             "total" => claim.total.map(|total| total.to_string()),
+            "date" => claim.date.clone(),
             _ => {
                 let mut captures = self.naming.captures.iter();
                 let index = captures.position(|known| known.name == capture)?;
@@ -328,6 +389,37 @@ mod tests {
         assert_eq!((claim.number, claim.total), (2, Some(3)));
         assert_eq!(claim.values, [Some("default")]);
         assert!(naming.claims("pods_other.csv").is_empty());
+    }
+
+    #[test]
+    fn a_day_numbers_its_part() {
+        let naming = naming(
+            &[&[Piece::Text("usage_"), Piece::Date, Piece::Text(".csv")]],
+            0,
+        );
+        for (name, date) in [
+            ("usage_2023-11-16.csv", "2023-11-16"),
+            ("usage_20231116.csv.gz", "20231116"),
+            ("usage_2023_11_16.csv", "2023_11_16"),
+        ] {
+            let claim = &naming.claims(name)[0];
+            assert_eq!((claim.number, claim.date.as_deref()), (19_677, Some(date)));
+            assert_eq!(claim.total, None);
+        }
+        for other in [
+            "usage_2023-02-29.csv",
+            "usage_2023-11_16.csv",
+            "usage_2023-11-1.csv",
+            "usage_202311160.csv",
+            "usage_1969-12-31.csv",
+            "usage_.csv",
+            "usage_2023é11.csv",
+        ] {
+            assert!(naming.claims(other).is_empty(), "{other}");
+        }
+        assert_eq!(naming.name_of(19_677, 0).unwrap(), "usage_2023-11-16.csv");
+        assert_eq!(naming.first_of([19_680, 19_677].into_iter()), 19_677);
+        assert!(naming.is_dated() && naming.count().is_none());
     }
 
     #[test]

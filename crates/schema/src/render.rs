@@ -12,8 +12,8 @@ mod text;
 pub use checks::checks;
 pub use json::json;
 pub use markdown::{anomalies, dictionary, markdown, markdown_text, table_section};
-pub use sql::{duckdb, duckdb_views, spark, spark_named};
-pub use text::{overview, text};
+pub use sql::{LakeFile, duckdb, duckdb_of_lake, duckdb_views, spark, spark_named, spark_of_lake};
+pub use text::{WIDTH, overview, text};
 
 use crate::{Column, Files, Kind, Published, Range, Table, Trace};
 
@@ -207,12 +207,16 @@ mod tests {
     use super::*;
     use crate::TRACES;
 
+    fn terminal(trace: &Trace, table: Option<&Table>) -> String {
+        text(trace, table, WIDTH)
+    }
+
     /// A function that describes a trace or one of its tables.
     type Render = fn(&Trace, Option<&Table>) -> String;
 
     #[test]
     fn every_form_describes_every_table_and_ends_with_a_line_break() {
-        let forms: [Render; 5] = [text, json, markdown, duckdb, spark];
+        let forms: [Render; 5] = [terminal, json, markdown, duckdb, spark];
         for trace in TRACES {
             for form in forms {
                 let whole = form(trace, None);
@@ -239,7 +243,7 @@ mod tests {
     fn published_counts_have_a_source() {
         for trace in TRACES {
             for table in trace.tables {
-                let forms: [Render; 2] = [text, markdown];
+                let forms: [Render; 2] = [terminal, markdown];
                 // A text for a terminal is wrapped.
                 let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
                 for form in forms {
@@ -249,7 +253,7 @@ mod tests {
         }
         let mut table = TRACES[0].tables[0];
         table.published = None;
-        assert!(text(&TRACES[0], Some(&table)).contains("published rows is unknown"));
+        assert!(text(&TRACES[0], Some(&table), WIDTH).contains("published rows is unknown"));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Gunzip {
     length: u64,
     /// The current member, from 1.
     member: u32,
+    /// Zeros after the last member.
+    pub(super) padding: u64,
     state: State,
 }
 
@@ -45,6 +47,7 @@ impl Gunzip {
             crc: Hasher::new(),
             length: 0,
             member: 0,
+            padding: 0,
             state: State::Header,
         }
     }
@@ -113,6 +116,7 @@ impl Gunzip {
                 return Err(self.garbage(offset));
             }
             let padding = self.input.ahead().len();
+            self.padding += padding as u64;
             self.input.pass(padding);
         }
         Ok(true)

@@ -33,6 +33,7 @@ use std::path::Path;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::line_ending::LineEnding;
+use tracelake_core::words::several;
 use tracelake_location::Location;
 
 pub use archive::Member;
@@ -356,7 +357,20 @@ impl Source {
         Ok(raw.fingerprint())
     }
 
-    /// Checks that the file hasn't changed since it was opened: an object in a bucket may have been
+    /// Warns of zeros after the last gzip member of a file that was read to its end.
+    pub fn warn_of_zeros(&self) {
+        if let Decoder::Gzip(gunzip) = &self.decoder
+            && gunzip.padding > 0
+        {
+            let zeros = several(gunzip.padding, "byte");
+            let place = &self.location;
+            self.raw().context().warn(format!(
+                "{place}: {zeros} of zeros after the last gzip member are ignored"
+            ));
+        }
+    }
+
+    /// Checks at its end that the file hasn't changed since it was opened: an object in a bucket may have been
     /// replaced. On disk, nothing is checked.
     ///
     /// # Errors

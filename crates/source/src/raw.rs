@@ -41,6 +41,10 @@ impl Raw {
         })
     }
 
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// See [`super::Source::prefetch`].
     pub(super) fn prefetch(&mut self) -> Result<()> {
         self.reader.prefetch()

@@ -125,6 +125,8 @@
 #[cfg(feature = "program")]
 mod cli;
 #[cfg(feature = "program")]
+mod described;
+#[cfg(feature = "program")]
 mod descriptors;
 mod open;
 #[cfg(feature = "program")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::{cli, descriptors, pages, panics, report};
+use crate::{cli, described, descriptors, pages, panics, report};
 use clap::{CommandFactory, Parser};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
@@ -23,7 +23,6 @@ use tracelake_core::redact::redacted;
 use tracelake_core::words::for_shell;
 use tracelake_lake::store::{HOME, Unnamed};
 use tracelake_location::Location;
-use tracelake_schema::render;
 use tracelake_verify::{Verdict, Verification};
 use tracelake_verify::{inspect, release};
 use tracing_subscriber::Layer;
@@ -33,7 +32,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{
     Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs,
-    ReleaseArgs, SchemaArgs, SchemaForm, VerifyArgs,
+    ReleaseArgs, SchemaArgs, VerifyArgs,
 };
 use crate::report::{PlannedWork, Reporter};
 
@@ -116,7 +115,7 @@ fn run_command(arguments: &[OsString]) -> u8 {
         Command::Verify(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
             verify(&args, context, reporter)
         }),
-        Command::Release(args) => carry_out(Reporter::silent(), |context, reporter| {
+        Command::Release(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
             release(&args, context, reporter)
         }),
         Command::Inspect(args) => {
@@ -425,7 +424,17 @@ fn judged(verdict: &Verdict) -> u8 {
 
 fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
     let lake = Location::parse(args.out.as_os_str())?;
+    // What can't be opened is refused below.
+    if let Ok(verification) = Verification::open(context, &lake, None) {
+        reporter.start(PlannedWork {
+            command: "release",
+            parts: Some(verification.parts()),
+            bytes: Some(verification.bytes()),
+            shard: None,
+        });
+    }
     let verdict = release::release(context, &lake, args.allow())?;
+    reporter.finish();
     report::say_verdict(&verdict, false, reporter.elapsed());
     report::released(&verdict);
     Ok(judged(&verdict))
@@ -448,20 +457,9 @@ fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
 }
 
 fn schema(args: &SchemaArgs, context: &Context) -> Result<u8> {
-    if let Some(sample) = &args.new {
-        print(&draft(context, &Location::parse(sample.as_os_str())?)?)?;
-        return Ok(DONE);
-    }
-    let text = match args.subject()? {
-        None => render::overview(),
-        Some((trace, table)) => match args.form {
-            SchemaForm::Text => render::text(trace, table),
-            SchemaForm::Json => render::json(trace, table),
-            SchemaForm::Duckdb => render::duckdb(trace, table),
-            SchemaForm::Spark => render::spark(trace, table),
-            SchemaForm::Markdown => render::markdown(trace, table),
-            SchemaForm::Checks => render::checks(trace, table),
-        },
+    let text = match &args.new {
+        Some(sample) => draft(context, &Location::parse(sample.as_os_str())?)?,
+        None => described::text(args)?,
     };
     print(&text)?;
     Ok(DONE)

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan, sum};
 use tracelake_convert::run::{Remaining, remaining};
 use tracelake_core::Context;
+use tracelake_core::date_time::shown;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
 use tracelake_core::words::{self, group_digits, several};
@@ -138,6 +139,9 @@ pub struct TableInventory {
     pub time_min: Option<i64>,
     /// The largest value of its time column; of a lake only.
     pub time_max: Option<i64>,
+    /// The smallest and the largest value as people read them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<[String; 2]>,
 }
 
 /// Looks at a lake, by its manifest, or at a source, by the names of its files.
@@ -275,6 +279,7 @@ fn add_remaining(
                 time_unit: trace.table(name).and_then(time_unit),
                 time_min: None,
                 time_max: None,
+                times: None,
             });
         }
     }
@@ -320,6 +325,10 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     let inventory = |(cell, facts): (Option<CellName>, Cow<'_, TableFacts>)| {
         let table = known.and_then(|trace| trace.table(&facts.name));
         let rejected = facts.parts.iter().map(|part| part.rows_rejected);
+        let time_min = facts.parts.iter().filter_map(|part| part.time_min).min();
+        let time_max = facts.parts.iter().filter_map(|part| part.time_max).max();
+        let column = table.and_then(|table| Some(&table.columns[table.time?]));
+        let times = column.zip(time_min.zip(time_max));
         TableInventory {
             name: facts.name.clone(),
             cell,
@@ -333,8 +342,9 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             more_than_published: table.and_then(|table| facts.more_than_published(table)),
             bytes: sum(facts.parts.iter().map(|part| Some(part.output.bytes))),
             time_unit: table.and_then(time_unit),
-            time_min: facts.parts.iter().filter_map(|part| part.time_min).min(),
-            time_max: facts.parts.iter().filter_map(|part| part.time_max).max(),
+            time_min,
+            time_max,
+            times: times.map(|(column, (min, max))| [min, max].map(|time| shown(column, time))),
         }
     };
     let by_cell = manifest.tables.iter().flat_map(TableFacts::by_cell);
@@ -458,6 +468,7 @@ fn inspect_source(
                 time_unit: time_unit(table.order.table),
                 time_min: None,
                 time_max: None,
+                times: None,
             });
         }
     }

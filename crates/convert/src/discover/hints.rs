@@ -6,7 +6,7 @@ use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 use tracelake_source::{Magic, read_start};
 
 use super::Skipped;
-use super::names::traces_of;
+use super::names::{FileName, traces_of};
 use crate::fit::exported_table;
 
 /// A kind of file whose name ends in `ending`, and what to do about it.
@@ -18,6 +18,7 @@ struct Ending {
 
 const UNPACK: &str = "unpack it first";
 const REGZIP: &str = "decompress it, then compress it with gzip";
+const UNFINISHED: &str = "a download that hasn't finished";
 const FINISH: &str = "finish the download";
 
 /// Endings of files that people have beside a trace, or in place of one. The first that fits holds.
@@ -39,10 +40,11 @@ const ENDINGS: &[Ending] = &[
         "tracelake reads the published CSV or JSON files: download those",
     ),
     ending(".xlsx", "a spreadsheet", "use the published file"),
-    ending(".crdownload", "a download that hasn't finished", FINISH),
-    ending(".aria2", "a download that hasn't finished", FINISH),
-    ending(".part", "a download that hasn't finished", FINISH),
-    ending(".partial", "a download that hasn't finished", FINISH),
+    ending(".crdownload", UNFINISHED, FINISH),
+    ending(".aria2", UNFINISHED, FINISH),
+    ending(".part", UNFINISHED, FINISH),
+    ending(".partial", UNFINISHED, FINISH),
+    ending(".gstmp", UNFINISHED, FINISH),
 ];
 
 /// Endings of names that may well be a table's data.
@@ -122,6 +124,25 @@ const NOT_A_PART: &str = "its name is not that of a table's file";
 
 const ALONE: &str = "to convert it alone, name the file itself";
 
+/// The name of a file whose second download has this one: that of `x.csv.gz.1`, `x.csv.1.gz` and `x (1).csv.gz`.
+fn first_download(name: &str) -> Option<String> {
+    let is_number = |text: &str| {
+        (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let (stem, gz) = match name.strip_suffix(".gz") {
+        Some(stem) => (stem, ".gz"),
+        None => (name, ""),
+    };
+    if let Some((first, _)) = stem.rsplit_once('.').filter(|(_, last)| is_number(last)) {
+        return Some(format!("{first}{gz}"));
+    }
+    let (before, rest) = stem.split_once(" (")?;
+    let (_, after) = rest
+        .split_once(')')
+        .filter(|(number, _)| is_number(number))?;
+    Some(format!("{before}{after}{gz}"))
+}
+
 /// Says what a file is, judged by its name or its first bytes; `directory` is the table that its directory is named
 /// after.
 fn what_it_is(
@@ -133,6 +154,18 @@ fn what_it_is(
     let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
     if let Some(known) = known {
         return Some(format!("it looks like {}; {}", known.is, known.remedy));
+    }
+    let first = first_download(lower);
+    if let Some(first) = first.filter(|first| FileName::of(first, trace).is_some()) {
+        return Some(format!(
+            "it looks like a repeated download of {first}; keep the one that is whole under that name"
+        ));
+    }
+    if lower.starts_with("._") {
+        return Some(
+            "it looks like what macOS leaves beside a copied or unfinished download; remove it"
+                .to_owned(),
+        );
     }
     // A link may point out of the source, where nothing is read; and a bucket may hold a great many
     // objects, none of which is read for a guess.
@@ -282,4 +315,26 @@ pub(crate) fn draft_it(file: &Location) -> String {
         "describe it: tracelake schema --new {} > my-trace.toml",
         for_shell(file)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_downloads_have_a_number() {
+        for (name, first) in [
+            ("a.csv.gz.1", Some("a.csv.gz")),
+            ("a.csv.1.gz", Some("a.csv.gz")),
+            ("a (1).csv.gz", Some("a.csv.gz")),
+            ("a.csv (12).gz", Some("a.csv.gz")),
+            ("a.csv.gz", None),
+            ("a-1.csv.gz", None),
+            ("a.2011.gz", None),
+            ("a (x).gz", None),
+            ("1", None),
+        ] {
+            assert_eq!(first_download(name).as_deref(), first, "{name}");
+        }
+    }
 }

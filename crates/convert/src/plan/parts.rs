@@ -94,6 +94,8 @@ pub(super) fn are_missing(table: &Table, gaps: &[PartKey], total: u32) -> Error 
 struct Counted<'a> {
     table: &'a Table,
     cell: Option<CellName>,
+    /// The number of the first part.
+    first: u32,
     /// The number of parts, as the names of the files say, or else as the catalog does.
     known: Option<u32>,
     /// The number after that of the last part that is known of.
@@ -103,7 +105,8 @@ struct Counted<'a> {
 impl<'a> Counted<'a> {
     /// Counts the parts of one cell. Of a synthetic trace, the catalog says nothing.
     fn of(found: &FoundSource, table: &'a Table, parts: &[FoundPart]) -> Self {
-        let first = table.naming.first;
+        let numbers = parts.iter().map(|part| part.key.file_number);
+        let first = table.naming.first_of(numbers);
         let cell = parts.first().and_then(|part| part.key.cell);
         let named = parts.iter().find_map(|part| part.total);
         let published = Some(table.parts_in(cell)).filter(|&count| count > 0 && !found.synthetic);
@@ -113,17 +116,18 @@ impl<'a> Counted<'a> {
         Self {
             table,
             cell,
+            first,
             known,
             end: ends.chain(end).max().unwrap_or(first),
         }
     }
 
     fn numbers(&self) -> Range<u32> {
-        self.table.naming.first..self.end
+        self.first..self.end
     }
 
     fn total(&self) -> u32 {
-        self.end.saturating_sub(self.table.naming.first)
+        self.end.saturating_sub(self.first)
     }
 
     /// How many parts the table has of which a file that is converted alone is one.
@@ -193,11 +197,10 @@ pub(super) fn part_plan(
 
 /// The names of the files of some parts, where names don't say the number of a part.
 fn names_of(table: &Table, parts: &[PartKey]) -> Option<String> {
-    let count = table.naming.count()?;
+    let naming = &table.naming;
+    let count = naming.count().or(naming.is_dated().then_some(0))?;
     Some(first_few(parts, |part| {
-        let name = table
-            .naming
-            .name_of(part.file_number - table.naming.first, count);
+        let name = naming.name_of(part.file_number - naming.first, count);
         name.unwrap_or_else(|| part.file_number.to_string())
     }))
 }

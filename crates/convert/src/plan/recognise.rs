@@ -137,7 +137,7 @@ impl Candidates {
             return Ok(name);
         }
         match self.0.is_empty() {
-            true => Err(none_fits(file, head)),
+            true => Err(none_fits(None, file, head)),
             false => Err(self.ask(file, head)),
         }
     }
@@ -172,7 +172,7 @@ impl Candidates {
         match (self.0.first(), names.len()) {
             (Some(best), 1) => Ok(best.table.name),
             (Some(_), _) => Err(self.ask(file, head)),
-            (None, _) => Err(none_fits(file, head)),
+            (None, _) => Err(none_fits(Some(asked), file, head)),
         }
     }
 
@@ -244,11 +244,15 @@ fn unknown_table(name: &str) -> Error {
     ))
 }
 
-/// The error for a file that has the fields of no known table.
-fn none_fits(file: &Location, head: &Head) -> Error {
+/// The error for a file that has the fields of no table: of the trace that was named, or else of no known one.
+fn none_fits(asked: Option<&'static Trace>, file: &Location, head: &Head) -> Error {
+    let none = asked.map_or_else(
+        || "no known table".to_owned(),
+        |trace| format!("no table of {}", trace.name),
+    );
     if head.is_json_array() {
         let hint = format!("this looks like {ARRAY}");
-        return Error::new(ErrorKind::Failed, "no known table begins so")
+        return Error::new(ErrorKind::Failed, format!("{none} begins so"))
             .at(file)
             .hint(hint);
     }
@@ -257,15 +261,21 @@ fn none_fits(file: &Location, head: &Head) -> Error {
         .into_iter()
         .find(|&other| count(b',') == 1 && count(other) > 1);
     let reason = match other {
-        _ if head.is_json() => "no known table has the names of its first row".to_owned(),
+        _ if head.is_json() => format!("{none} has the names of its first row"),
         Some(other) => format!(
-            "no known table has {} separated by '{}'",
+            "{none} has {} separated by '{}'",
             several(count(other), "field"),
             escape(&[other], 1)
         ),
-        None => format!("no known table has {}", several(count(b','), "field")),
+        None => format!("{none} has {}", several(count(b','), "field")),
     };
-    let hint = format!("{}; or name its trace with --trace", draft_it(file));
+    let hint = match asked {
+        None => format!("{}; or name its trace with --trace", draft_it(file)),
+        Some(_) => format!(
+            "if it is damaged, name its table with --tables; if it is of another trace, {}",
+            draft_it(file)
+        ),
+    };
     Error::new(ErrorKind::Failed, reason).at(file).hint(hint)
 }
 

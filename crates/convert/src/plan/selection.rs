@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tracelake_core::date_time;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::{FieldOrder, SampleRule, TimeRule};
 use tracelake_core::options::{did_you_mean, unknown_table};
@@ -139,8 +140,11 @@ impl<'a> Selection<'a> {
         // Date-times count from 1970, and the range from time 0 of the trace.
         let epoch = self.whole.epoch.filter(|_| is_date_time(column));
         let start = epoch.unwrap_or(0).saturating_mul(units_of(column));
-        let (from, to) = (from.saturating_add(start), to.saturating_add(start));
-        Ok(Some(TimeRule { from, to, field }))
+        Ok(Some(TimeRule {
+            from: from.saturating_add(start),
+            to: to.map(|to| to.saturating_add(start)),
+            field,
+        }))
     }
 }
 
@@ -156,29 +160,72 @@ fn units_of(column: &Column) -> i64 {
 
 fn usage_of_time(reason: String) -> Error {
     Error::new(ErrorKind::Usage, format!("--time: {reason}"))
-        .hint("write FROM..TO in the trace's unit, or as 1h30m..2d")
+        .hint("write FROM..TO in the trace's unit, as 1h30m..2d or as dates")
 }
 
 /// A range of time in the unit of a trace, if its tables have the same one.
 fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
-    let units: BTreeSet<i64> = trace
+    let times = trace
         .tables
         .iter()
-        .filter_map(|table| table.time.map(|time| units_of(&table.columns[time])))
-        .collect();
+        .filter_map(|table| table.time.map(|time| &table.columns[time]));
+    let are_date_times = times.clone().all(is_date_time);
+    let units: BTreeSet<i64> = times.map(units_of).collect();
+    let epoch = trace.epoch.or(are_date_times.then_some(0));
+    let range = match epoch {
+        Some(epoch) => range.since(epoch),
+        None if range.has_dates() => {
+            let reason = format!(
+                "the publisher of {} doesn't say when its time 0 was",
+                trace.name
+            );
+            return Err(usage_of_time(reason).hint("count from time 0, such as 1d..2d"));
+        }
+        None => range,
+    };
     let mut distinct = units.into_iter();
-    match (distinct.next(), distinct.next()) {
-        (Some(per_second), None) => range.in_units(per_second).map_err(usage_of_time),
+    let range = match (distinct.next(), distinct.next()) {
+        (Some(per_second), None) => {
+            within_span(range, trace, epoch, per_second)?;
+            range.in_units(per_second).map_err(usage_of_time)?
+        }
         (Some(_), Some(_)) if range.has_units() => {
             let reason = format!("the tables of {} have times in several units", trace.name);
-            Err(usage_of_time(reason).hint("write durations, such as 1h30m..2d"))
+            return Err(usage_of_time(reason).hint("write durations, such as 1h30m..2d"));
         }
-        (Some(_), Some(_)) => Ok(range),
+        (Some(_), Some(_)) => {
+            within_span(range, trace, epoch, 1_000_000)?;
+            range
+        }
         (None, _) => {
             let reason = format!("no table of {} has a time", trace.name);
-            Err(Error::new(ErrorKind::Usage, reason).hint("leave --time out"))
+            return Err(Error::new(ErrorKind::Usage, reason).hint("leave --time out"));
         }
+    };
+    Ok(range)
+}
+
+/// Refuses a range in which the trace has no row. `epoch` is its time 0, which date-times may have without saying so.
+fn within_span(range: TimeRange, trace: &Trace, epoch: Option<i64>, per_second: i64) -> Result<()> {
+    let Some((first, end)) = trace.span else {
+        return Ok(());
+    };
+    let (from, to) = range.bounds(per_second).map_err(usage_of_time)?;
+    let in_units = |seconds: i64| seconds.saturating_mul(per_second);
+    if from < in_units(end) && to.is_none_or(|to| to > in_units(first)) {
+        return Ok(());
     }
+    let shown = |seconds: i64| {
+        let micros = |epoch: i64| seconds.saturating_add(epoch).saturating_mul(1_000_000);
+        match epoch.map(|epoch| date_time::written(micros(epoch))) {
+            Some(date) if trace.epoch.is_none() => date,
+            Some(date) => format!("{seconds}s ({date})"),
+            None => format!("{seconds}s"),
+        }
+    };
+    let reason = format!("'{range}' is outside of {}", trace.name);
+    let (first, end) = (shown(first), shown(end));
+    Err(usage_of_time(reason).hint(format!("its times are from {first} to {end}")))
 }
 
 /// Columns in the order of their trace, each with its table.

@@ -150,6 +150,7 @@ impl Run<'_> {
             check_sha256(&path, expected, fingerprint.sha256)?;
         }
         progress.report(fingerprint.bytes);
+        source.warn_of_zeros();
         let staged = StagedPart {
             in_all: part.in_all,
             key: (table.index, part.key),

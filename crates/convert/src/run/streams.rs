@@ -77,6 +77,7 @@ impl Run<'_> {
         }
         cut?;
         source.confirm()?;
+        source.warn_of_zeros();
         self.note_cut(shared, cutting, read)
     }
 

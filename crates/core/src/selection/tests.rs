@@ -39,8 +39,6 @@ fn ranges_of_time() {
         "",
         "5",
         "..",
-        "5..",
-        "..5",
         "5..5",
         "6..5",
         "2d..1h",
@@ -50,18 +48,32 @@ fn ranges_of_time() {
         "1.5h..2h",
         "0..9223372036854775808",
         "999999999d..2d",
+        "2011-13-01..",
+        "2011-05-02T24:00..",
+        "2011-05-02..2011-05-02",
+        "2011-05-02T13:30+02:00..",
+        "2011-5-2..",
+        "2011-05-02T13..",
     ] {
         assert!(parse(text).is_err(), "{text}");
     }
-    assert_eq!(parse("-5..10").unwrap().bounds(7), Ok((-5, 10)));
+    assert_eq!(parse("-5..10").unwrap().bounds(7), Ok((-5, Some(10))));
     assert_eq!(parse("-1h..1s500ms").unwrap().to_string(), "-1h..1500ms");
     assert_eq!(
         parse("-1h..1500ms").unwrap().bounds(1_000),
-        Ok((-3_600_000, 1_500))
+        Ok((-3_600_000, Some(1_500)))
     );
     assert!(parse("0..1500ms").unwrap().bounds(1).is_err());
     assert!(parse("7200..1h").unwrap().bounds(1).is_err());
     assert!(!parse("0..1h").unwrap().has_units());
+    assert_eq!(parse("5..").unwrap().bounds(7), Ok((5, None)));
+    assert_eq!(
+        parse("..2h").unwrap().bounds(1),
+        Ok((i64::MIN, Some(7_200)))
+    );
+    for text in ["5..", "..2h", "-1d.."] {
+        assert_eq!(parse(text).unwrap().to_string(), text);
+    }
 }
 
 #[test]
@@ -73,4 +85,30 @@ fn names_of_columns() {
     for text in ["", "a,", ".b", "a.", "a.b.c"] {
         assert!(text.parse::<ColumnNames>().is_err(), "{text}");
     }
+}
+
+#[test]
+fn ranges_between_dates() {
+    let parse = |text: &str| text.parse::<TimeRange>().unwrap();
+    // 2023-11-16 00:00:00 UTC.
+    let day = 1_700_092_800;
+    for (text, from, to) in [
+        ("2023-11-16..2023-11-17", Some(0), Some(86_400)),
+        (
+            "2023-11-16T13:30..2023-11-16 13:30:05Z",
+            Some(48_600),
+            Some(48_605),
+        ),
+        ("2023-11-15T23:59:59..", Some(-1), None),
+        ("..2023-11-17", None, Some(86_400)),
+        ("1h..2023-11-17", Some(3_600), Some(86_400)),
+    ] {
+        let range = parse(text);
+        assert!(range.has_dates(), "{text}");
+        let bounds = range.since(day).bounds(1);
+        assert_eq!(bounds, Ok((from.unwrap_or(i64::MIN), to)), "{text}");
+    }
+    assert_eq!(parse("2023-11-16..").to_string(), "2023-11-16T00:00:00..");
+    let of_1970 = parse("2023-11-16..").since(0).in_units(1_000).unwrap();
+    assert_eq!(of_1970.to_string(), "1700092800000..");
 }

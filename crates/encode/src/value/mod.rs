@@ -1,14 +1,13 @@
 //! The bytes of one field to a value, or to the fault that it has. Pure.
 
-mod date_time;
 mod float;
 mod tests;
 
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Sentinel};
 
-pub use date_time::date_time;
 pub use float::float;
+pub use tracelake_core::date_time::date_time;
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
 pub(crate) fn sentinel(

@@ -4,7 +4,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use tracelake_schema::{TRACES, Zone};
+use tracelake_schema::TRACES;
 
 #[test]
 fn integers_at_the_edges() {
@@ -70,63 +70,6 @@ fn integers_may_be_spelled_as_floats() {
 }
 
 #[test]
-fn date_times_are_exact_to_the_microsecond() {
-    for (text, zone, micros) in [
-        ("1970-01-01 00:00:00", Zone::None, 0),
-        (
-            "2023-11-16 18:17:03.9799600",
-            Zone::None,
-            1_700_158_623_979_960,
-        ),
-        (
-            "2024-05-10 00:00:00.009930+00:00",
-            Zone::Published,
-            1_715_299_200_009_930,
-        ),
-        (
-            "2023-03-01T08:00:00+08:00",
-            Zone::Published,
-            1_677_628_800_000_000,
-        ),
-        (
-            "2000-02-29T23:59:59.999999Z",
-            Zone::Published,
-            951_868_799_999_999,
-        ),
-        ("1969-12-31 23:59:59.5", Zone::None, -500_000),
-        ("0000-03-01 00:00:00", Zone::None, -62_162_035_200_000_000),
-    ] {
-        assert_eq!(date_time(text.as_bytes(), zone), Ok(micros), "{text}");
-    }
-    for (bad, zone, fault) in [
-        ("2023-02-29 00:00:00", Zone::None, Fault::NotDateTime),
-        ("1900-02-29 00:00:00", Zone::None, Fault::NotDateTime),
-        ("2023-13-01 00:00:00", Zone::None, Fault::NotDateTime),
-        ("2023-01-01 24:00:00", Zone::None, Fault::NotDateTime),
-        ("2023-01-01 00:00:60", Zone::None, Fault::NotDateTime),
-        ("2023-01-01 00:00", Zone::None, Fault::NotDateTime),
-        ("2023-01-01 00:00:00.", Zone::None, Fault::NotDateTime),
-        ("2023-01-01_00:00:00", Zone::None, Fault::NotDateTime),
-        ("2023-01-01 00:00:00 ", Zone::None, Fault::NotDateTime),
-        ("2023-01-01 00:00:00Z", Zone::None, Fault::Zone),
-        ("2023-01-01 00:00:00", Zone::Published, Fault::NoZone),
-        (
-            "2023-01-01 00:00:00+0800",
-            Zone::Published,
-            Fault::NotDateTime,
-        ),
-        (
-            "2023-01-01 00:00:00.1234567",
-            Zone::None,
-            Fault::BeyondMicroseconds,
-        ),
-        ("", Zone::None, Fault::NotDateTime),
-    ] {
-        assert_eq!(date_time(bad.as_bytes(), zone), Err(fault), "{bad:?}");
-    }
-}
-
-#[test]
 fn a_sentinel_may_be_spelled_in_another_way() {
     let tables = TRACES.iter().flat_map(|trace| trace.tables);
     let mut columns = tables.flat_map(|table| table.columns);
@@ -139,52 +82,6 @@ fn a_sentinel_may_be_spelled_in_another_way() {
     assert_eq!(found(also, beyond), Some(known.value));
     assert_eq!(found(&format!("{also}0"), beyond), None);
     assert_eq!(found(also, Fault::NotInteger), None);
-}
-
-#[test]
-fn offsets_are_taken_away() {
-    let noon = "2023-01-01T12:00:00";
-    let of = |offset: &str| date_time(format!("{noon}{offset}").as_bytes(), Zone::Published);
-    let utc = of("Z").unwrap();
-    let minute = 60_000_000;
-    for (offset, minutes) in [
-        ("+00:00", 0),
-        ("+08:00", 8 * 60),
-        ("-03:30", -(3 * 60 + 30)),
-        ("+05:45", 5 * 60 + 45),
-        ("-23:59", -(23 * 60 + 59)),
-    ] {
-        assert_eq!(of(offset), Ok(utc - minutes * minute), "{offset}");
-    }
-    for bad in ["+24:00", "-00:60", "+8:00", "+0a:00", "*08:00", "Z "] {
-        assert_eq!(of(bad), Err(Fault::NotDateTime), "{bad}");
-    }
-}
-
-/// Each day of the calendar is a day later than the one before, and no other day is accepted.
-#[test]
-fn days_follow_each_other() {
-    let mut next = None;
-    for year in 1896..=2404 {
-        for month in 1..=12 {
-            let mut days = 0;
-            for day in 0..=32 {
-                let text = format!("{year:04}-{month:02}-{day:02} 00:00:00");
-                let Ok(micros) = date_time(text.as_bytes(), Zone::None) else {
-                    continue;
-                };
-                assert_eq!(next.unwrap_or(micros), micros, "{text}");
-                next = Some(micros + 86_400_000_000);
-                days += 1;
-                assert_eq!(day, days, "{text}");
-            }
-            assert!((28..=31).contains(&days), "{year}-{month}");
-        }
-    }
-    // 509 years, of which 1900, 2100, 2200 and 2300 are common ones although 4 divides them.
-    let first = date_time(b"1896-01-01 00:00:00", Zone::None).unwrap();
-    let days = 509 * 365 + 128 - 4;
-    assert_eq!(next, Some(first + days * 86_400_000_000));
 }
 
 #[test]

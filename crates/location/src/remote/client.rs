@@ -2,11 +2,13 @@
 //! checked.
 
 use std::collections::HashMap;
-use std::fmt;
+use std::error::Error as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use std::{fmt, io};
 
 use async_trait::async_trait;
+use http_body_util::BodyExt;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
     HttpResponseBody, HttpService,
@@ -102,7 +104,7 @@ impl HttpConnector for Connector {
                 source: error.without_url().into(),
             })?;
         Ok(HttpClient::new(Service {
-            client: HttpClient::new(client),
+            client,
             connector: self.clone(),
             lists: Mutex::default(),
         }))
@@ -143,7 +145,7 @@ fn redirected(
 
 #[derive(Debug)]
 struct Service {
-    client: HttpClient,
+    client: reqwest::Client,
     connector: Connector,
     /// The bytes of each list so far that comes in several answers, by its request without the place to continue at.
     lists: Mutex<HashMap<String, u64>>,
@@ -182,7 +184,7 @@ impl HttpService for Service {
         let host = request.uri().host().unwrap_or_default();
         let is_metadata = METADATA.contains(&host);
         let asked = Asked::of(&request);
-        let response = self.client.execute(request).await.map_err(lasting)?;
+        let response = self.send(request).await?;
         let status = response.status().as_u16();
         match status {
             200..300 => self.usable(&asked, response).await,
@@ -221,15 +223,49 @@ impl HttpService for Service {
     }
 }
 
-/// An error of a certificate is one that trying again won't change.
-fn lasting(error: HttpError) -> HttpError {
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
+/// What went wrong with a request, as object_store's retries ask for it: they repeat what may go better next time.
+/// An error of a certificate, and an answer that isn't HTTP, won't.
+fn failed(error: reqwest::Error) -> HttpError {
+    let error = error.without_url();
+    let mut kind = HttpErrorKind::Unknown;
+    let mut next = error.source();
+    while let Some(cause) = next {
+        if cause.to_string().contains("invalid peer certificate") {
+            return HttpError::new(HttpErrorKind::Unknown, error);
+        }
+        if kind == HttpErrorKind::Unknown {
+            kind = kind_of(cause);
+        }
+        next = cause.source();
     }
-    match cause.to_string().contains("invalid peer certificate") {
-        true => HttpError::new(HttpErrorKind::Unknown, error),
-        false => error,
+    let kind = match () {
+        () if error.is_timeout() => HttpErrorKind::Timeout,
+        () if error.is_connect() => HttpErrorKind::Connect,
+        () if error.is_decode() => HttpErrorKind::Decode,
+        () => kind,
+    };
+    HttpError::new(kind, error)
+}
+
+/// What a cause says of a request that failed.
+fn kind_of(cause: &(dyn std::error::Error + 'static)) -> HttpErrorKind {
+    if let Some(cause) = cause.downcast_ref::<hyper::Error>() {
+        if cause.is_closed() || cause.is_incomplete_message() || cause.is_body_write_aborted() {
+            return HttpErrorKind::Request;
+        }
+        if cause.is_timeout() {
+            return HttpErrorKind::Timeout;
+        }
+    }
+    match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(io::ErrorKind::TimedOut) => HttpErrorKind::Timeout,
+        Some(
+            io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof,
+        ) => HttpErrorKind::Interrupted,
+        _ => HttpErrorKind::Unknown,
     }
 }
 
@@ -275,6 +311,20 @@ fn without_body(response: HttpResponse) -> HttpResponse {
 }
 
 impl Service {
+    /// Sends a request. object_store can do this as well, with HTTP/2 and streams, which take crates that nothing
+    /// here needs.
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let request = request.map(|body| match body.as_bytes() {
+            // In one piece it can be sent again on a new connection.
+            Some(bytes) => reqwest::Body::from(bytes.clone()),
+            None => reqwest::Body::wrap(body),
+        });
+        let request = request.try_into().map_err(failed)?;
+        let response = self.client.execute(request).await.map_err(failed)?;
+        let response: http::Response<reqwest::Body> = response.into();
+        Ok(response.map(|body| HttpResponseBody::new(body.map_err(failed))))
+    }
+
     /// An answer that object_store can take.
     async fn usable(
         &self,
@@ -349,7 +399,7 @@ impl Service {
         };
         if let Some(size) = size.filter(|_| !parts.headers.contains_key("content-length")) {
             if size == UNKNOWN {
-                check_end(&parts.headers, parts.version)?;
+                check_end(&parts.headers)?;
             }
             parts.headers.insert("content-length", size.into());
         }
@@ -409,10 +459,10 @@ fn size_of_range(range: &str) -> Option<u64> {
 }
 
 /// Fails if the end of an answer without a length can't be told from a connection that was cut.
-fn check_end(headers: &HeaderMap, version: reqwest::Version) -> Result<(), Unusable> {
+fn check_end(headers: &HeaderMap) -> Result<(), Unusable> {
     let transfer = headers.get("transfer-encoding");
     let is_chunked = transfer.is_some_and(|transfer| transfer.as_bytes().ends_with(b"chunked"));
-    if is_chunked || version >= reqwest::Version::HTTP_2 {
+    if is_chunked {
         return Ok(());
     }
     Err(Unusable {

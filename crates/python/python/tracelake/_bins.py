@@ -59,7 +59,7 @@ def cells(engine: _queries.Engine, lake: _queries.Lake, said: Mapping[str, Any])
         return []
     selected = lake.selected_time(is_date_time=_is_date_time(lake, needs[0].table))
     runs = covered(lake, needs[0].table, ranges, selected, bins)
-    intervals = _intervals(ranges, runs, selected, bins)
+    intervals = _intervals(ranges, runs, selected[0], bins)
     sums = engine.rows(name, sql, needs, around=lambda select: _sums_sql(select, columns, intervals))
     series = _series(sums, columns, intervals, runs, bins["unit"])
     if bins["percent_of"] is not None:
@@ -76,7 +76,7 @@ def covered(
     lake: _queries.Lake,
     table: str,
     ranges: Sequence[Mapping[str, Any]],
-    selected: tuple[int, int] | None,
+    selected: tuple[int | None, int | None],
     bins: Mapping[str, Any],
 ) -> list[Range]:
     """The ranges of time that the lake covers, from the first and the last time of each of its parts.
@@ -86,6 +86,7 @@ def covered(
     time that was selected.
     """
     begin, end = (None, None) if lake.manifest.synthetic else (bins["begin"], bins["end"])
+    since, until = selected
     incomplete, missing = lake.incomplete(table) is not None, lake.missing_parts(table)
     by_part = all(one["number"] != _NO_PART for one in ranges)
     runs: list[Range] = []
@@ -99,13 +100,13 @@ def covered(
         is_cut = any(part.rows_not_selected for part in parts)
         first, last = min(one["first"] for one in own), max(one["last"] for one in own)
         if is_first and begin is not None:
-            first = begin if selected is None else max(begin, selected[0])
-        elif is_cut and selected is not None:
-            first = selected[0]
+            first = begin if since is None else max(begin, since)
+        elif is_cut and since is not None:
+            first = since
         if is_last and end is not None:
-            last = end if selected is None else min(end, selected[1])
-        elif is_cut and selected is not None:
-            last = selected[1]
+            last = end if until is None else min(end, until)
+        elif is_cut and until is not None:
+            last = until
         runs.append(Range(first, last))
     return runs
 
@@ -117,15 +118,18 @@ def _is_date_time(lake: _queries.Lake, table: str) -> bool:
 
 
 def _intervals(
-    ranges: Sequence[Mapping[str, Any]], runs: Sequence[Range], selected: tuple[int, int] | None, bins: Mapping[str, Any]
+    ranges: Sequence[Mapping[str, Any]],
+    runs: Sequence[Range],
+    since: int | None,
+    bins: Mapping[str, Any],
 ) -> Intervals:
     """The intervals in which something happens, not more than the figure may have, and aligned to what is covered."""
     low = math.floor(min(one["first"] for one in ranges))
     high = max(one["last"] for one in ranges)
     width = max(1, -(-(math.ceil(high) - low) // (bins["most"] * bins["width"]))) * bins["width"]
     origin = low if bins["origin"] is None else bins["origin"]
-    if selected is not None and bins["origin"] is not None and any(run.first == selected[0] for run in runs):
-        origin = selected[0]
+    if since is not None and bins["origin"] is not None and any(run.first == since for run in runs):
+        origin = since
     first = origin + (low - origin) // width * width
     # The end of a period isn't in it, and the time of an event is.
     steps = [(math.floor(one["top"]) - first) // width for one in ranges]

@@ -147,8 +147,7 @@ _WITH_VALUE = re.compile(r"--(on-bad-row|checksums) (reject|fail|none)\b")
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)\b")
 _CONVERT = re.compile(r"tracelake convert (.+)$")
 _INVALID = re.compile(r"invalid value '(.*)' for '([a-z_]+) <[^>]*>'(?:: (.*))?$")
-_WITHIN = re.compile(r"is not in ([0-9]+)\.\.=([0-9]+)$")
-_NAMES = re.compile(r"'([^']+)'; (?:it has|known are) ([^;]+)$")
+_MEANT = re.compile(r"\bdid you mean ([\w.-]+(?: or [\w.-]+)*)\?")
 
 
 def pythonic(text: str) -> str:
@@ -160,8 +159,10 @@ def pythonic(text: str) -> str:
     'name the trace with trace; tracelake.traces() lists them'
     >>> pythonic("finish with tracelake commit lake --remove-unnamed, which removes them")
     'finish with tracelake commit lake --remove-unnamed, which removes them'
-    >>> pythonic("invalid value '0' for '--threads <N>': 0 is not in 1..=1024")
-    'threads: 0 is not from 1 to 1024'
+    >>> pythonic("invalid value '0' for '--threads <N>': expected a whole number from 1 to 1024")
+    "threads: expected a whole number from 1 to 1024, not '0'"
+    >>> pythonic("did you mean cpus or cpu? it has cpus, cpu")
+    "did you mean 'cpus' or 'cpu'? it has cpus, cpu"
     >>> pythonic("make a lake of it first: tracelake convert 'my trace' lake")
     "make a lake of it first: tracelake.convert('my trace', 'lake')"
     """
@@ -193,6 +194,7 @@ def pythonic(text: str) -> str:
     text = _WITH_VALUE.sub(lambda match: f'{keyword(match)}="{match[2]}"', text)
     text = _OPTION.sub(option, text)
     text = _INVALID.sub(_invalid, text)
+    text = _MEANT.sub(lambda match: f"did you mean {' or '.join(map(repr, match[1].split(' or ')))}?", text)
     text = text.replace("tracelake schema lists", "tracelake.traces() lists")
     text = text.replace("tracelake schema TRACE prints", "tracelake.schema(trace).to('text') says")
     return _CONVERT.sub(convert, text)
@@ -203,8 +205,7 @@ def _invalid(match: re.Match[str]) -> str:
     value, name, reason = match.groups()
     if reason is None:
         return f"{name}: '{value}' is no value of it"
-    within = _WITHIN.sub(r"is not from \1 to \2", reason)
-    return f"{name}: {within}" if within.startswith(value) else f"{name}: {within}, not '{value}'"
+    return f"{name}: {reason}" if reason.startswith(value) else f"{name}: {reason}, not '{value}'"
 
 
 def near(name: str, known: Sequence[str]) -> str:
@@ -240,8 +241,6 @@ def from_code(
         message = message[: -len(hint)] + pythonic(hint)
     if kind is UsageError:
         message = pythonic(message)
-        if names := _NAMES.search(message):
-            message += near(names[1], names[2].split(", "))
     error = kind(message)
     # The library has taken the secrets out, and knows what isn't one.
     error.args = (message,)

@@ -130,8 +130,7 @@ class Lake(Mapping[str, Table]):
                 _show.count(table.rows),
                 _show.count(table.rejected),
                 _show.size(table.bytes),
-                _show.text(table.time_min),
-                _show.text(table.time_max),
+                *(table.times or ("", "")),
             ]
             for table in self.tables
         ]

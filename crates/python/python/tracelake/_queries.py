@@ -185,14 +185,15 @@ class Lake:
         if run:
             yield run
 
-    def selected_time(self, is_date_time: bool) -> tuple[int, int] | None:
-        """The range of time that the lake was made of, in the unit of its times."""
-        match = re.fullmatch(r"(-?[0-9]+)\.\.(-?[0-9]+)", self.manifest.options.get("time") or "")
+    def selected_time(self, is_date_time: bool) -> tuple[int | None, int | None]:
+        """The range of time that the lake was made of, in the unit of its times; None where it has no end."""
+        match = re.fullmatch(r"(-?[0-9]+)?\.\.(-?[0-9]+)?", self.manifest.options.get("time") or "")
         if match is None:
-            return None
+            return None, None
         # Date-times count from 1970, and the range from time 0 of the trace.
         start = (self.said["epoch"] or 0) * 1_000_000 if is_date_time else 0
-        return int(match[1]) + start, int(match[2]) + start
+        since, until = (None if end is None else int(end) + start for end in match.groups())
+        return since, until
 
     def incomplete(self, table: str) -> str | None:
         """Why a table isn't the whole published one, as far as is known."""

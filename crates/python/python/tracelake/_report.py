@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from . import _bins, _checks, _figures, _files, _guard, _queries, _show, _tracelake
@@ -206,36 +205,12 @@ def _lake(lake: _queries.Lake) -> str:
             "" if one.published_rows is None or manifest.synthetic else _show.count(one.published_rows),
             "" if one.rejected is None else _show.count(one.rejected),
             _show.size(one.bytes),
-            _moment(lake, one.name, one.time_min),
-            _moment(lake, one.name, one.time_max),
+            *(one.times or ("", "")),
         ]
         for one in lake.inventory.tables
     ]
     table = _figures.table("Tables of the lake", heads, rows)
     return f'<section id="the-lake"><h2>What this lake is</h2><dl>{terms}</dl><div class="facts">{table}</div></section>'
-
-
-def _moment(lake: _queries.Lake, table: str, time: int | None) -> str:
-    """A time as a date in UTC, or in hours of the trace if it isn't known when that began."""
-    if time is None:
-        return ""
-    said = next((one for one in lake.said["tables"] if one["name"] == table), None)
-    columns: list[dict[str, Any]] = [] if said is None else said["columns"]
-    # The range is that of the first column that is a point in time.
-    column = next((one for one in columns if " since " in (one["unit"] or "")), None)
-    if column is None:
-        return str(time)
-    special: dict[int, str] = {one["value"]: one["name"] for one in column["sentinels"]}
-    if time in special:
-        return special[time].replace("_", " ").lower()
-    seconds = time / (1_000_000 if column["unit"].startswith("micro") else 1)
-    if lake.said["epoch"] is None:
-        return f"{_figures.number(round(seconds / 3600, 2))} h"
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=lake.said["epoch"] + seconds)
-    except OverflowError:
-        return f"{_figures.number(time)} {column['unit'].split()[0]}, which is no date"
-    return f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _runs(numbers: Sequence[int]) -> str:

@@ -27,6 +27,8 @@ class TableInventory:
     time_max: int | None
     #: The cell, where there are cells.
     cell: str | None = None
+    #: ``time_min`` and ``time_max`` as people read them.
+    times: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,8 +52,7 @@ class Inventory:
                 _show.count(len(one.missing)),
                 _show.text(one.rows, _show.count),
                 _show.text(one.bytes, _show.size),
-                _show.text(one.time_min),
-                _show.text(one.time_max),
+                *(one.times or ("", "")),
             ]
             for one in self.tables
         ]
@@ -166,11 +167,16 @@ def inventory(text: str) -> Inventory:
     """An inventory from its JSON."""
     said = json.loads(text)
     tables = (
-        TableInventory(**known(TableInventory, dict(table, missing=tuple(table["missing"])))) for table in said["tables"]
+        TableInventory(**known(TableInventory, {name: _frozen(value) for name, value in table.items()}))
+        for table in said["tables"]
     )
     return Inventory(
         said["what"], said["trace"], said["finished"], tuple(tables), tuple(said["absent"])
     )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def generated(path: str, text: str) -> Generated:

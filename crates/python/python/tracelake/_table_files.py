@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import _files, _named, _schema, _show
+from . import _files, _named, _schema, _show, _tracelake
 from ._errors import missing_file, unknown
 from ._facts import PartFacts
 from ._named import Shown
@@ -58,6 +58,16 @@ class TableFiles:
     def time_max(self) -> int | None:
         """The largest value of its time column."""
         return max((part.time_max for part in self.parts if part.time_max is not None), default=None)
+
+    @property
+    def times(self) -> tuple[str, str] | None:
+        """The smallest and the largest value of its time column as people read them."""
+        if self.time_min is None or self.time_max is None:
+            return None
+        return self._shown_time(self.time_min), self._shown_time(self.time_max)
+
+    def _shown_time(self, time: int) -> str:
+        return _tracelake.shown_time(self.trace_key, self.name, time)
 
     @property
     def files(self) -> list[str]:

@@ -32,7 +32,7 @@ mod _tracelake {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::schema::{arrow_schema, describe, duckdb_views, spark_named, traces};
+    use super::schema::{arrow_schema, describe, duckdb_views, shown_time, spark_named, traces};
     #[pymodule_export]
     use super::stream::{Reader, read_part};
     #[pymodule_export]

@@ -8,8 +8,9 @@ use ::arrow_schema::{DataType, Field, FieldRef, Schema};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use tracelake_convert::given_trace::given_trace;
+use tracelake_core::date_time::shown;
 use tracelake_core::error::{Error, ErrorKind, escape};
-use tracelake_core::options::unknown_table;
+use tracelake_core::options::{did_you_mean, unknown_table};
 use tracelake_core::selection::ColumnNames;
 use tracelake_schema::arrow::arrow_schema as schema_of;
 use tracelake_schema::description::interned;
@@ -22,6 +23,9 @@ pub(crate) const SCHEMA: &std::ffi::CStr = c"arrow_schema";
 
 /// The partition column that is a text. The other one, `file_number`, is an integer.
 const CELL: &str = "cell";
+
+/// The forms of a description, by name.
+const FORMS: [&str; 6] = ["text", "json", "duckdb", "spark", "markdown", "checks"];
 
 /// The names of all traces.
 #[pyfunction]
@@ -40,7 +44,7 @@ pub(crate) fn describe(
     let trace = find_trace(py, trace)?;
     let table = table.map(|name| find_table(py, trace, name)).transpose()?;
     match form {
-        "text" => Ok(render::text(trace, table)),
+        "text" => Ok(render::text(trace, table, render::WIDTH)),
         "json" => Ok(render::json(trace, table)),
         "duckdb" => Ok(render::duckdb(trace, table)),
         "spark" => Ok(render::spark(trace, table)),
@@ -49,7 +53,11 @@ pub(crate) fn describe(
         other => Err(usage(
             py,
             format!("there is no form '{}'", escape(other.as_bytes(), 80)),
-            "known are text, json, duckdb, spark, markdown, checks",
+            format!(
+                "{}known are {}",
+                did_you_mean(other, FORMS.into_iter()),
+                FORMS.join(", ")
+            ),
         )),
     }
 }
@@ -75,6 +83,14 @@ pub(crate) fn duckdb_views(
 pub(crate) fn spark_named(py: Python<'_>, trace: &str, table: &str) -> PyResult<Vec<String>> {
     let trace = find_trace(py, trace)?;
     Ok(render::spark_named(trace, find_table(py, trace, table)?))
+}
+
+/// A value of a table's time column as people read it.
+#[pyfunction]
+pub(crate) fn shown_time(py: Python<'_>, trace: &str, table: &str, time: i64) -> PyResult<String> {
+    let table = find_table(py, find_trace(py, trace)?, table)?;
+    let column = table.time.map(|index| &table.columns[index]);
+    Ok(column.map_or_else(|| time.to_string(), |column| shown(column, time)))
 }
 
 /// The Arrow schema of a table, as a capsule of the Arrow PyCapsule interface. After the columns of the files, it has

@@ -215,7 +215,7 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
         return Ok(None);
     };
     let is_known = match &name[..] {
-        "n" | "total" => table
+        "n" | "total" | "date" => table
             .names
             .iter()
             .all(|one| one.contains(&format!("{{{name}}}"))),

@@ -127,6 +127,13 @@ pub(super) fn traces(
                 .transpose()
                 .within("published")?,
             epoch: spec.epoch,
+            time_zero: spec
+                .time_zero
+                .as_deref()
+                .map(prose)
+                .transpose()
+                .within("time_zero")?,
+            span: spec.span.map(span).transpose().within("span")?,
             anomalies: sentences(&spec.anomalies).within("anomalies")?,
             tables: tables.leak(),
             derived: derived.leak(),
@@ -144,6 +151,11 @@ pub(super) fn traces(
     Ok(traces.collect::<Result<Vec<_>>>()?.leak())
 }
 
+fn span([from, to]: [i64; 2]) -> Result<(i64, i64)> {
+    ensure!(from < to, "it has to end after it begins");
+    Ok((from, to))
+}
+
 fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
     let sentences = list.iter().map(|one| prose(one));
     Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
@@ -152,6 +164,11 @@ fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
 fn archives(list: &[ArchiveSpec], tables: &[&TableSpec]) -> Result<&'static [Archive]> {
     let names = list.iter().flat_map(|archive| &archive.names);
     unique("file name", names.map(String::as_str))?;
+    let mut dated = tables.iter().flat_map(|table| &table.names);
+    ensure!(
+        list.is_empty() || !dated.any(|name| name.contains("{date}")),
+        "names with {{date}} are those of files, not of members of an archive"
+    );
     let archives = list.iter().map(|archive| {
         if let Some(name) = &archive.table {
             let known = tables.iter().any(|table| *table.name == **name);

@@ -78,6 +78,16 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
         numbered == 0 || numbered == patterns.len(),
         "names: either all of them have {{n}}, or none has"
     );
+    let has_date = |pattern: &NamePattern| pattern.pieces.contains(&Piece::Date);
+    ensure!(
+        !patterns.iter().any(has_date)
+            || patterns.len() == 1 && numbered == 0 && captures.is_empty() && spec.first.is_none(),
+        "names: the only one has {{date}}, which numbers the parts: without {{n}}, captures and first"
+    );
+    ensure!(
+        !patterns.iter().any(has_date) || spec.parts == 0,
+        "parts: how many there are isn't known where names have {{date}}"
+    );
     for (index, capture) in captures.iter().enumerate() {
         let is_used = patterns
             .iter()
@@ -95,7 +105,7 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
 fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> {
     let captures = spec.iter().map(|(name, values)| {
         ensure!(
-            name != "n" && name != "total",
+            !["n", "total", "date"].contains(&&name[..]),
             "{{{name}}} stands for digits and has no list"
         );
         ensure!(
@@ -150,10 +160,13 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
         let piece = match name {
             "n" => Piece::Number,
             "total" => Piece::Total,
+            "date" => Piece::Date,
             _ => match captures.iter().position(|capture| capture.name == name) {
                 Some(index) => Piece::Capture(index),
                 None => {
-                    bail!("{text:?}: {{{name}}} is not {{n}}, {{total}} or one of [table.captures]")
+                    bail!(
+                        "{text:?}: {{{name}}} is not {{n}}, {{total}}, {{date}} or one of [table.captures]"
+                    )
                 }
             },
         };
@@ -165,8 +178,8 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
             !matches!(
                 (pieces.last(), piece),
                 (
-                    Some(Piece::Number | Piece::Total),
-                    Piece::Number | Piece::Total
+                    Some(Piece::Number | Piece::Total | Piece::Date),
+                    Piece::Number | Piece::Total | Piece::Date
                 )
             ),
             "{text:?}: two numbers need a text between them"

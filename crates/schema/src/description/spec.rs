@@ -20,6 +20,10 @@ pub(super) struct FamilySpec {
     pub(super) url: Option<String>,
     /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
     pub(super) epoch: Option<i64>,
+    /// What time 0 is.
+    pub(super) time_zero: Option<String>,
+    /// The first second of the published rows, and the one after the last, from time 0.
+    pub(super) span: Option<[i64; 2]>,
     pub(super) download: Option<String>,
     #[serde(default)]
     pub(super) anomalies: Vec<String>,

@@ -32,6 +32,8 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "url": trace.url,
         "published": trace.published,
         "epoch": trace.epoch,
+        "time_zero": trace.time_zero,
+        "span": trace.span,
         "download": trace.download,
         "archives": trace.archives.iter().map(|one| json!({
             "table": one.table, "names": one.names, "sha256": one.sha256, "size": one.size,

@@ -141,6 +141,9 @@ fn query_tables(trace: &Trace) -> String {
 /// Time 0, the size of the download, the URLs, and the published archives.
 fn origin(trace: &Trace) -> String {
     let mut text = String::new();
+    if let Some(time_zero) = trace.time_zero {
+        text.push_str(&format!("\nTime 0: {}\n", markdown_text(time_zero)));
+    }
     if let Some(epoch) = trace.epoch {
         text.push_str(&format!(
             "\nTime 0 is {epoch} s after 1970-01-01 00:00:00 UTC.\n"

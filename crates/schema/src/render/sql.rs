@@ -1,8 +1,12 @@
 //! Tables as statements for databases. Identifiers are always quoted, because `time` and `user` are
 //! SQL keywords.
 
+mod of_lake;
+
 use super::{Partition, asked, partitions, remark};
 use crate::{Code, Column, Kind, Range, Table, Trace, Zone};
+
+pub use of_lake::{LakeFile, duckdb_of_lake, spark_of_lake};
 
 /// Views over the Parquet files of a lake, for DuckDB.
 ///

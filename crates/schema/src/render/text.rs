@@ -4,26 +4,26 @@ use super::{asked, extent, field_number, invalid, published, shards, spans, with
 use crate::arrow::{data_type, type_name};
 use crate::{Kind, TRACES, Table, Trace};
 
-/// Maximum width of a line.
-const WIDTH: usize = 100;
+/// The width of lines that people read with ease.
+pub const WIDTH: usize = 100;
 
-/// Every known trace with its tables.
+/// Every known trace with its tables, in lines of at most `width` letters where words allow it.
 ///
 /// # Example
 ///
 /// ```
 /// use tracelake_schema::{TRACES, render};
 ///
-/// assert!(render::overview().contains(TRACES[0].title));
+/// assert!(render::overview(render::WIDTH).contains(TRACES[0].title));
 /// ```
 #[must_use]
-pub fn overview() -> String {
+pub fn overview(width: usize) -> String {
     let mut text = String::new();
     for trace in TRACES {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&wrap(&format!("{}  ", trace.name), trace.title));
+        text.push_str(&wrap(width, &format!("{}  ", trace.name), trace.title));
         for table in trace.all_tables() {
             let longest = trace
                 .tables
@@ -32,6 +32,7 @@ pub fn overview() -> String {
                 .max()
                 .unwrap_or(0);
             text.push_str(&wrap(
+                width,
                 &format!("  {:longest$}  ", table.name),
                 table.summary,
             ));
@@ -40,7 +41,8 @@ pub fn overview() -> String {
     text
 }
 
-/// A trace with a list of the columns of each table, or one table with all its details.
+/// A trace with a list of the columns of each table, or one table with all its details, in lines of at most `width`
+/// letters where words allow it.
 ///
 /// # Example
 ///
@@ -48,62 +50,66 @@ pub fn overview() -> String {
 /// use tracelake_schema::{TRACES, render};
 ///
 /// let trace = &TRACES[0];
-/// assert!(render::text(trace, None).contains(trace.tables[0].name));
+/// assert!(render::text(trace, None, render::WIDTH).contains(trace.tables[0].name));
 /// ```
 #[must_use]
-pub fn text(trace: &Trace, table: Option<&Table>) -> String {
-    let mut text = wrap(&format!("{}  ", trace.name), trace.title);
-    text.push_str(&wrap("described by  ", trace.document));
-    text.push_str(&wrap("licence       ", trace.licence));
-    text.push_str(&wrap("cite as       ", trace.citation));
+pub fn text(trace: &Trace, table: Option<&Table>, width: usize) -> String {
+    let mut text = wrap(width, &format!("{}  ", trace.name), trace.title);
+    text.push_str(&wrap(width, "described by  ", trace.document));
+    text.push_str(&wrap(width, "licence       ", trace.licence));
+    text.push_str(&wrap(width, "cite as       ", trace.citation));
+    if let Some(time_zero) = trace.time_zero {
+        text.push_str(&wrap(width, "time 0        ", time_zero));
+    }
     for location in trace.locations {
         let place = format!("{}  {}", location.url, location.doc);
-        text.push_str(&wrap("published at  ", &place));
+        text.push_str(&wrap(width, "published at  ", &place));
     }
     if let Some(cells) = trace.cells {
         let names = cells.names.join(", ");
         let directory = cells.directory_of(cells.names.first().unwrap_or(&""));
         let place = format!("{names}; a directory such as {directory} names its cell, or --cell");
-        text.push_str(&wrap("cells         ", &place));
+        text.push_str(&wrap(width, "cells         ", &place));
     }
     for one in asked(trace, table) {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
-        text.push_str(&wrap("  ", one.summary));
-        text.push_str(&wrap("  ", &published(one)));
+        text.push_str(&wrap(width, "  ", one.summary));
+        text.push_str(&wrap(width, "  ", &published(one)));
         for line in shards(one) {
-            text.push_str(&wrap("  ", &line));
+            text.push_str(&wrap(width, "  ", &line));
         }
         if let Some(reason) = one.required {
             text.push_str(&wrap(
+                width,
                 "  ",
                 &format!("Columns that are never NULL: {reason}"),
             ));
         }
         if !one.entity.is_empty() {
             let entity = one.entity.join(", ");
-            text.push_str(&wrap("  ", &format!("A row is about: {entity}.")));
+            text.push_str(&wrap(width, "  ", &format!("A row is about: {entity}.")));
         }
         if !one.primary_key.is_empty() {
             let key = one.primary_key.join(", ");
-            text.push_str(&wrap("  ", &format!("Primary key: {key}.")));
+            text.push_str(&wrap(width, "  ", &format!("Primary key: {key}.")));
         }
         for to in one.references {
             let (columns, others) = (to.columns.join(", "), to.to.join(", "));
             let sentence = format!("{columns} refers to {others} of {}.", to.table);
-            text.push_str(&wrap("  ", &sentence));
+            text.push_str(&wrap(width, "  ", &sentence));
         }
         text.push('\n');
         text.push_str(&if table.is_some() {
-            details(one)
+            details(one, width)
         } else {
-            list(one)
+            list(one, width)
         });
     }
     text
 }
 
 /// One line per column: name, type, whether it can be NULL, unit.
-fn list(table: &Table) -> String {
+fn list(table: &Table, width: usize) -> String {
     let longest = table
         .columns
         .iter()
@@ -124,7 +130,7 @@ fn list(table: &Table) -> String {
             _ => kind.to_string(),
         };
         let start = format!("  {:longest$}  {kind:7}  {null:4}  ", column.name);
-        text.push_str(&wrap(&start, column.unit.unwrap_or_default()));
+        text.push_str(&wrap(width, &start, column.unit.unwrap_or_default()));
     }
     if table.fields.len() < table.columns.len() {
         text.push_str("  (all: the files of this trace lack the column)\n");
@@ -133,7 +139,7 @@ fn list(table: &Table) -> String {
 }
 
 /// A paragraph per column.
-fn details(table: &Table) -> String {
+fn details(table: &Table, width: usize) -> String {
     let columns = table.columns.iter().enumerate();
     let nested = columns.flat_map(|(index, column)| {
         let nested = with_nested(column).into_iter().enumerate();
@@ -146,30 +152,39 @@ fn details(table: &Table) -> String {
             "can be NULL"
         };
         let kind = type_name(&data_type(column));
-        let mut text = wrap(&format!("  {path}  "), &format!("{kind}, {null}"));
+        let mut text = wrap(width, &format!("  {path}  "), &format!("{kind}, {null}"));
         let place = match field_number(table, index) {
             Some(_) if is_nested => format!("published as \"{}\"", column.content),
             Some(number) => format!("field {number}, published as \"{}\"", column.content),
             None => "not in the files of this trace, so always NULL".into(),
         };
         let values = column.obfuscation.name();
-        text.push_str(&wrap("    ", &format!("{place}; values are {values}")));
+        text.push_str(&wrap(
+            width,
+            "    ",
+            &format!("{place}; values are {values}"),
+        ));
         if let Some(unit) = column.unit {
-            text.push_str(&wrap("    ", &format!("in {unit}")));
+            text.push_str(&wrap(width, "    ", &format!("in {unit}")));
         }
-        text.push_str(&wrap("    ", column.doc));
+        text.push_str(&wrap(width, "    ", column.doc));
         for code in column.codes {
             let start = format!("      {:2} {}  ", code.value, code.name);
-            text.push_str(&wrap(&start, code.doc));
+            text.push_str(&wrap(width, &start, code.doc));
         }
         for one in column.sentinels {
             text.push_str(&wrap(
+                width,
                 &format!("      {} {}  ", one.value, one.name),
                 one.doc,
             ));
         }
         for (span, range) in spans(column) {
-            text.push_str(&wrap(&format!("      {span} {}  ", range.name), range.doc));
+            text.push_str(&wrap(
+                width,
+                &format!("      {span} {}  ", range.name),
+                range.doc,
+            ));
         }
         if !column.invalid.is_empty() {
             text.push_str(&format!("      invalid: {}\n", invalid(column)));
@@ -179,21 +194,24 @@ fn details(table: &Table) -> String {
     paragraphs.collect::<Vec<_>>().join("\n")
 }
 
-/// `start` followed by a text, wrapped between words and indented to where the text begins.
-fn wrap(start: &str, text: &str) -> String {
-    let indent = start.chars().count();
+/// `start` followed by a text, wrapped between words and indented to where the text begins, or less if that leaves too
+/// little room.
+fn wrap(most: usize, start: &str, text: &str) -> String {
+    let mut width = start.chars().count();
+    let indent = width.min(most / 2);
     let mut wrapped = String::from(start);
-    let mut width = indent;
+    let mut is_first = true;
     for word in text.split_whitespace() {
         let letters = word.chars().count();
-        if width > indent && width + 1 + letters > WIDTH {
+        if !is_first && width + 1 + letters > most {
             wrapped.push('\n');
             wrapped.push_str(&" ".repeat(indent));
             width = indent;
-        } else if width > indent {
+        } else if !is_first {
             wrapped.push(' ');
             width += 1;
         }
+        is_first = false;
         wrapped.push_str(word);
         width += letters;
     }
@@ -208,10 +226,15 @@ mod tests {
 
     #[test]
     fn no_line_is_too_wide_and_none_ends_with_a_space() {
-        let mut texts = vec![overview()];
+        let mut texts = vec![overview(WIDTH)];
         for trace in TRACES {
-            texts.push(text(trace, None));
-            texts.extend(trace.tables.iter().map(|table| text(trace, Some(table))));
+            texts.push(text(trace, None, WIDTH));
+            texts.extend(
+                trace
+                    .tables
+                    .iter()
+                    .map(|table| text(trace, Some(table), WIDTH)),
+            );
         }
         for line in texts.iter().flat_map(|text| text.lines()) {
             // A URL can't be broken.
@@ -222,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_overview_names_every_trace_and_table() {
-        let overview = overview();
+        let overview = overview(WIDTH);
         for trace in TRACES {
             assert!(overview.contains(trace.name));
             assert!(
@@ -238,9 +261,25 @@ mod tests {
     fn words_are_broken_below_the_text() {
         let word = "x".repeat(60);
         assert_eq!(
-            wrap("a  ", &format!("{word} {word}")),
+            wrap(WIDTH, "a  ", &format!("{word} {word}")),
             format!("a  {word}\n   {word}\n")
         );
-        assert_eq!(wrap("a  ", ""), "a\n");
+        assert_eq!(wrap(WIDTH, "a  ", ""), "a\n");
+    }
+
+    #[test]
+    fn lines_are_as_narrow_as_the_terminal() {
+        let lines = |width| {
+            overview(width)
+                .lines()
+                .map(|line| line.chars().count())
+                .max()
+        };
+        assert!(lines(60) <= Some(60) && lines(WIDTH) > Some(60));
+        let start = "a name that takes most of the line ";
+        assert_eq!(
+            wrap(40, start, "word another"),
+            format!("{start}word\n{}another\n", " ".repeat(20))
+        );
     }
 }

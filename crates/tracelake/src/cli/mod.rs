@@ -14,6 +14,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{OnBadRow, find_trace, unknown_table};
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
+use tracelake_lake::store::HOME;
 use tracelake_location::Location;
 use tracelake_schema::{Rule, TRACES, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
@@ -226,6 +227,9 @@ pub(crate) struct ReleaseArgs {
     /// Release the lake even if parts or tables of the trace are missing; its README.md says which
     #[arg(long)]
     allow_missing: bool,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
 }
 
 /// Show what a lake or a source contains: tables, parts, rows, bytes and time range.
@@ -256,12 +260,13 @@ Examples:
   tracelake schema
   tracelake schema {0} job_events
   tracelake schema {0} --as duckdb > views.sql
+  tracelake schema lake --as duckdb > views.sql
   tracelake schema {0} --as checks > checks.sql
   tracelake schema --new sample.csv > my-trace.toml", example_name()))]
 pub(crate) struct SchemaArgs {
-    #[arg(value_name = "TRACE", value_parser = trace, help = format!(
-        "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml [default: a list of \
-         all traces]",
+    #[arg(value_name = "TRACE|LAKE", value_parser = trace, help = format!(
+        "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml; or a lake, whose files \
+         the SQL then names [default: a list of all traces]",
         known_traces()
     ))]
     trace: Option<String>,
@@ -454,16 +459,35 @@ fn limited(context: &Context, threads: Option<u16>) -> Context {
 impl SchemaArgs {
     /// The trace and the table, where they are named.
     pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
-        let Some(trace) = self.trace.as_deref().map(given_trace).transpose()? else {
+        let trace = self.trace.as_deref().map(given_trace).transpose()?;
+        let with_table = |trace| Ok((trace, self.table_of(trace)?));
+        trace.map(with_table).transpose()
+    }
+
+    /// The table of the trace, where it is named.
+    pub(crate) fn table_of(&self, trace: &'static Trace) -> Result<Option<&'static Table>> {
+        let table = |name: &String| trace.table(name).ok_or_else(|| unknown_table(name, trace));
+        self.table.as_ref().map(table).transpose()
+    }
+
+    /// The lake, if a directory or a URL is named instead of a trace.
+    pub(crate) fn lake(&self) -> Result<Option<Location>> {
+        let Some(named) = self
+            .trace
+            .as_deref()
+            .filter(|named| find_trace(named).is_err())
+        else {
             return Ok(None);
         };
-        let Some(name) = &self.table else {
-            return Ok(Some((trace, None)));
+        let place = Location::parse(named.as_ref())?;
+        let is_lake = match &place {
+            Location::Disk(path) => path.join(HOME).is_dir(),
+            Location::Url(_) => !named
+                .split('#')
+                .next()
+                .is_some_and(|file| file.ends_with(".toml")),
         };
-        match trace.table(name) {
-            Some(table) => Ok(Some((trace, Some(table)))),
-            None => Err(unknown_table(name, trace)),
-        }
+        Ok(is_lake.then_some(place))
     }
 }
 

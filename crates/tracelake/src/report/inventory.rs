@@ -5,34 +5,14 @@ use tracelake_core::part_key::of_cell;
 use tracelake_core::words::{group_digits, numbers, several};
 use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory};
 
-use super::{aligned, safe, shown, size};
+use super::{Stream, aligned, safe, shown, size};
 
 /// The output of `inspect`.
 pub(crate) fn inventory_text(inventory: &Inventory) -> String {
-    let header = [
-        "table",
-        "parts",
-        "missing",
-        "rows",
-        "rejected",
-        "bytes",
-        "time from",
-        "to",
-    ];
+    let header = ["table", "parts", "missing", "rows", "rejected", "bytes"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     let name = |table: &TableInventory| shown(&table.name) + &of_cell(table.cell);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let time = |table: &TableInventory, time: Option<i64>| {
-        let unit = table.time_unit.map(|unit| match unit {
-            "microseconds" => " µs",
-            "seconds" => " s",
-            other => other,
-        });
-        or_dash(time.map(|time| match time {
-            i64::MAX => "after".to_owned(),
-            time => format!("{time}{}", unit.unwrap_or_default()),
-        }))
-    };
     for table in &inventory.tables {
         rows.push(vec![
             name(table),
@@ -41,8 +21,6 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
             or_dash(table.rows.map(group_digits)),
             or_dash(table.rejected.map(group_digits)),
             or_dash(table.bytes.map(|bytes| HumanBytes(bytes).to_string())),
-            time(table, table.time_min),
-            time(table, table.time_max),
         ]);
     }
     let state = match inventory.finished {
@@ -59,8 +37,13 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         "{state}{synthetic}{} of {}\n{}\n",
         inventory.what,
         shown(&inventory.trace),
-        aligned(&rows)
+        aligned(&rows, Stream::Out)
     );
+    for table in &inventory.tables {
+        if let Some([from, to]) = &table.times {
+            text += &format!("{}: from {from} to {to}\n", name(table));
+        }
+    }
     if !inventory.selection.is_empty() {
         let selected = inventory.selection.iter();
         let options: Vec<String> = selected

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use indicatif::{HumanBytes, HumanDuration};
+use terminal_size::terminal_size_of;
 use tracelake_convert::plan::{PartPlan, Plan, Shard, StreamPlan, sum};
 use tracelake_convert::run::{FinishedParts, Room};
 use tracelake_core::error::{Error, escape};
@@ -67,15 +68,62 @@ pub(crate) fn generated(made: &Summary, elapsed: Duration) {
             HumanBytes(table.bytes).to_string(),
         ]);
     }
-    say(&aligned(&rows));
+    say(&aligned(&rows, Stream::Err));
     if made.replaced {
         say("replaced what an unfinished run had left here");
     }
     say(&format!("{:.1} s", elapsed.as_secs_f64()));
 }
 
-/// Columns with two spaces between; the first to the left, the others to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+/// Where a text goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Stream {
+    Out,
+    Err,
+}
+
+impl Stream {
+    /// How many letters a line of its terminal has; `None` if it isn't one.
+    pub(crate) fn columns(self) -> Option<usize> {
+        let size = match self {
+            Self::Out => terminal_size_of(io::stdout()),
+            Self::Err => terminal_size_of(io::stderr()),
+        };
+        size.map(|(width, _)| width.0.into())
+            .filter(|&columns| columns > 0)
+    }
+}
+
+/// A table, with its headings in the first row, for where it goes: columns with two spaces between, the first to the
+/// left and the others to the right; or, if that is too wide for the terminal, a line for each cell.
+fn aligned(rows: &[Vec<String>], to: Stream) -> String {
+    let table = in_columns(rows);
+    let widest = table.lines().map(|line| line.chars().count()).max();
+    match to.columns().filter(|columns| widest > Some(*columns)) {
+        Some(_) => in_lines(rows),
+        None => table,
+    }
+}
+
+/// Each row as its first cell and, below it, the others with their headings.
+fn in_lines(rows: &[Vec<String>]) -> String {
+    let Some((heads, rows)) = rows.split_first() else {
+        return String::new();
+    };
+    let longest = heads
+        .iter()
+        .map(|head| head.chars().count())
+        .max()
+        .unwrap_or(0);
+    let lines = rows.iter().flat_map(|row| {
+        let cells = heads.iter().zip(row).skip(1);
+        let cells = cells.map(move |(head, cell)| format!("  {head:longest$}  {cell}"));
+        row.first().cloned().into_iter().chain(cells)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn in_columns(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..columns)

@@ -14,7 +14,7 @@ use tracelake_location::Location;
 use tracelake_schema::{Files, Published, Trace};
 use tracelake_verify::{is_far_short, parts_alone};
 
-use super::{Reporter, aligned, say, shown, shown_path};
+use super::{Reporter, Stream, aligned, say, shown, shown_path};
 
 /// The last JSON line of a run that ended well.
 #[derive(Serialize)]
@@ -134,6 +134,34 @@ fn say_not_selected(manifest: &Manifest) {
     }
 }
 
+/// Says for which tables a range of time selects only rows with special times, such as 0, which are kept whatever the
+/// range.
+fn say_only_special(trace: &Trace, manifest: &Manifest) {
+    let Some(range) = manifest.origin.options.time else {
+        return;
+    };
+    let is_only_special = |facts: &&TableFacts| {
+        let table = trace.table(&facts.name);
+        let column = table.and_then(|table| Some(&table.columns[table.time?]));
+        let bounds = facts.parts.iter();
+        let bounds = bounds.filter_map(|part| part.time_min.zip(part.time_max));
+        let bounds: Vec<(i64, i64)> = bounds.collect();
+        let is_special = |time: i64| {
+            column.is_some_and(|column| column.sentinels.iter().any(|known| known.value == time))
+        };
+        let is_one = |&(min, max): &(i64, i64)| min == max && is_special(min);
+        !bounds.is_empty() && bounds.iter().all(is_one)
+    };
+    let tables = manifest.tables.iter().filter(is_only_special);
+    let names: Vec<String> = tables.map(|facts| shown(&facts.name)).collect();
+    if !names.is_empty() {
+        say(&format!(
+            "{}: no row in {range}, only rows with special times, such as 0",
+            names.join(", ")
+        ));
+    }
+}
+
 /// The summary, on stderr.
 fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) {
     let Outcome {
@@ -151,6 +179,7 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
     say_accepted(manifest);
     say_rows_not_derived(manifest);
     say_not_selected(manifest);
+    say_only_special(plan.trace, manifest);
     say_rejected(manifest);
     if *is_committed {
         against_published(plan.trace, manifest);
@@ -185,7 +214,7 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
 
 /// The tables of the lake: parts, rows, bytes of the sources and of the outputs.
 fn table_of_tables(manifest: &Manifest) -> String {
-    let header = ["table", "parts", "rows", "in", "out", "ratio"];
+    let header = ["table", "parts", "rows", "in", "out", "in/out"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     let mut total = TableSize::default();
     for table in &manifest.tables {
@@ -194,7 +223,7 @@ fn table_of_tables(manifest: &Manifest) -> String {
         total.add(size);
     }
     rows.push(total.row("total"));
-    aligned(&rows)
+    aligned(&rows, Stream::Err)
 }
 
 /// How large a table is, or all of them.

@@ -136,7 +136,8 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         let published = table.published_in(cell).filter(|_| is_published);
         let known = table.parts_in(cell);
         let total = total(table, &parts, Some(known).filter(|_| is_published));
-        let missing = missing(&parts, table.naming.first, total);
+        let numbers = parts.iter().map(|part| part.file_number);
+        let missing = missing(&parts, table.naming.first_of(numbers), total);
         let rows_in = parts.iter().map(|part| part.rows_in);
         let read = rows_in.fold(0, u64::saturating_add);
         let gap = match published {

@@ -92,7 +92,7 @@ fn select(line: &[u8]) {
         }),
         time: Some(TimeRule {
             from: 2,
-            to: 1 << 62,
+            to: Some(1 << 62),
             field: field("time"),
         }),
     };
