@@ -57,6 +57,7 @@ def report(
     lake: StrPath,
     out: StrPath = "report.html",
     *,
+    overwrite: bool = False,
     cell: str | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
@@ -66,7 +67,8 @@ def report(
 
     Wants ``pip install 'tracelake[report]'``. The page says what the lake is, shows events, usage,
     jobs and machines, and has the results of :func:`check`. Figures whose tables or parts are
-    missing are left out, with the reason. In a lake of several cells, ``cell`` says which one it shows.
+    missing are left out, with the reason. A file that exists is refused unless ``overwrite`` is true. In a lake of
+    several cells, ``cell`` says which one it shows.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -76,9 +78,10 @@ def report(
     from . import _queries, _report
 
     page, limits = _files.on_disk("out", path_of("out", out)), _limits(memory, threads, time_limit)
+    replaces = switch("overwrite", overwrite)
     queried = _queries.Lake(path_of("lake", lake), _options.optional_text("cell", cell))
     with writing(page):
-        return _report.report(queried, page, limits=limits)
+        return _report.report(queried, page, overwrite=replaces, limits=limits)
 
 
 def derive(

@@ -87,7 +87,8 @@ def covered(
     """
     begin, end = (None, None) if lake.manifest.synthetic else (bins["begin"], bins["end"])
     since, until = selected
-    incomplete, missing = lake.incomplete(table) is not None, lake.missing_parts(table)
+    missing = lake.missing_parts(table)
+    incomplete = bool(missing) or lake.incomplete(table) is not None
     by_part = all(one["number"] != _NO_PART for one in ranges)
     runs: list[Range] = []
     for parts in lake.runs(table) if by_part else [lake.parts(table)]:
@@ -114,7 +115,7 @@ def covered(
 def _is_date_time(lake: _queries.Lake, table: str) -> bool:
     """Whether the times of a table are date-times, which count from 1970."""
     (said,) = (one for one in lake.said["tables"] if one["name"] == table)
-    return any(one["type"].startswith("Timestamp") for one in said["columns"])
+    return any(one["type"].startswith("Timestamp") for one in said["columns"] if one["name"] == said["time"])
 
 
 def _intervals(
@@ -150,17 +151,24 @@ def _ranges_sql(select: str, columns: Mapping[str, str]) -> str:
 def _sums_sql(select: str, columns: Mapping[str, str], intervals: Intervals) -> str:
     """What happens in each interval, and before the first one (-1)."""
     if columns["time"] in ("DOUBLE", "FLOAT"):
-        first, width = (f"{_as_float(one)!r} :: DOUBLE" for one in (intervals.first, intervals.width))
-        step = f"bin_of_float(time, {first}, {width}, {intervals.count})"
-    elif max(abs(intervals.first), abs(intervals.start(intervals.count))) < _NEAR:
-        step = f"bin_of(time, {intervals.first}, {intervals.width}, {intervals.count})"
+        # A difference of two floats may be too large for one.
+        scale = 4 if intervals.width * intervals.count > sys.float_info.max else 1
+        first, width = (f"{_as_float(one // scale)!r} :: DOUBLE" for one in (intervals.first, intervals.width))
+        step = f"bin_of_float(time / {scale}, {first}, {width}, {intervals.count})"
     else:
-        step = f"bin_of(wide(time), wide({intervals.first}), wide({intervals.width}), {intervals.count})"
+        step = number_of("time", intervals)
     sums = ", ".join(f"sum({one}) AS {one}" for one in ("amount", "samples", "change") if one in columns)
     return (
         f"SELECT {step} AS step, series, count(*) AS happened{', ' if sums else ''}{sums} FROM (\n{select}\n) "
         f"WHERE time IS NOT NULL GROUP BY ALL"
     )
+
+
+def number_of(value: str, intervals: Intervals) -> str:
+    """The number of the interval that an integer is in, in SQL."""
+    if max(abs(intervals.first), abs(intervals.start(intervals.count))) < _NEAR:
+        return f"bin_of({value}, {intervals.first}, {intervals.width}, {intervals.count})"
+    return f"bin_of(wide({value}), wide({intervals.first}), wide({intervals.width}), {intervals.count})"
 
 
 def _as_float(value: int) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Union, cast
 
-from . import _errors, _files, _guard, _queries, _show
+from . import _errors, _files, _guard, _queries, _show, _steps
 
 if TYPE_CHECKING:
     import polars
@@ -118,6 +118,10 @@ class CheckReport:
 
     def to_json(self) -> str:
         """Everything, as JSON."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
         results = [
             {
                 "check": result.name,
@@ -140,8 +144,7 @@ class CheckReport:
             for result in self.results
         ]
         cell = {} if self.cell is None else {"cell": self.cell}
-        said = {"trace": self.trace, **cell, "counts": self._counts(), "checks": results}
-        return json.dumps(said, indent=2)
+        return {"trace": self.trace, **cell, "counts": self._counts(), "checks": results}
 
     def rows(self) -> list[dict[str, Any]]:
         """One row for each finding, and one for each check without any, for a DataFrame."""
@@ -215,18 +218,27 @@ def check(
     allow_missing: bool,
     limits: _queries.Limits,
     watch: Callable[[CheckResult], object] | None,
+    steps: _steps.Steps | None = None,
 ) -> CheckReport:
     """Makes the checks of a lake, one after the other."""
     checks: dict[str, Any] = {one["name"]: one for one in lake.said["checks"]}
-    names = _queries.chosen(only, list(checks), "check")
+    names = chosen(lake, only)
+    steps = steps or _steps.Steps()
     results: list[CheckResult] = []
     with _queries.engine(lake, limits) as engine:
         for name in names:
+            steps.start(name)
             result = _run(checks[name], lake, engine, allow_missing)
+            steps.finish(name, result.status)
             results.append(result)
             if watch is not None:
                 watch(result)
     return CheckReport(lake.manifest.path, lake.manifest.trace, tuple(results), lake.cell)
+
+
+def chosen(lake: _queries.Lake, only: str | Iterable[str] | None) -> list[str]:
+    """The names of the checks to make; of all of them for ``None``."""
+    return _queries.chosen(only, [one["name"] for one in lake.said["checks"]], "check")
 
 
 def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, allow_missing: bool) -> CheckResult:
@@ -331,4 +343,4 @@ def fail_on(text: str) -> str:
     return text
 
 
-__all__ = ["CheckReport", "CheckResult", "Finding", "check", "fail_on"]
+__all__ = ["CheckReport", "CheckResult", "Finding", "check", "chosen", "fail_on"]

@@ -28,10 +28,11 @@ def absolute(path: str) -> str:
 
 def on_disk(name: str, path: str) -> str:
     """A path; a URL is refused."""
-    # What looks like a URL with a secret would be repeated in messages.
-    is_path = _tracelake.redacted(path) == path or path.startswith(".") or os.path.isabs(path)
+    # What looks like a URL with a secret would be repeated in messages. A name need not be UTF-8.
+    text = path.encode(errors="replace").decode()
+    is_path = _tracelake.redacted(text) == text or path.startswith(".") or os.path.isabs(path)
     if _URL_OR_MISSPELT.match(path) or "://" in path or not is_path:
-        raise UsageError(f"{name}: {_tracelake.redacted(path)} is a URL; name a path on a disk")
+        raise UsageError(f"{name}: {_tracelake.redacted(text)} is a URL; name a path on a disk")
     return path
 
 

@@ -170,8 +170,10 @@ class Lake:
         return None
 
     def missing_parts(self, table: str) -> tuple[int, ...]:
-        """The numbers of the parts that a table lacks, as far as its files or the catalog say."""
-        return self._inventories[table].missing
+        """Numbers of parts that a table lacks, as far as its files or the catalog say; of any other gap, the first and last."""
+        numbers = [part.file_number for part in self.parts(table)]
+        gaps = {number for one, next in zip(numbers, numbers[1:]) if next > one + 1 for number in (one + 1, next - 1)}
+        return tuple(sorted(gaps.union(self._inventories[table].missing)))
 
     def runs(self, table: str) -> Iterator[list[_facts.PartFacts]]:
         """The parts of a table, cut where parts are missing."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _bins, _checks, _figures, _files, _guard, _queries, _show, _tracelake
-from ._errors import StorageError
+from . import _bins, _checks, _column_figures, _figures, _files, _guard, _queries, _show, _steps, _tracelake
+from ._errors import RefusedError, StorageError
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +28,17 @@ class Report:
     #: The results of the checks.
     checks: _checks.CheckReport
 
+    def to_json(self) -> str:
+        """Everything, as JSON."""
+        facts = {
+            "path": self.path,
+            "bytes": self.bytes,
+            "figures": self.figures,
+            "skipped": dict(self.skipped),
+            "checks": self.checks.to_dict(),
+        }
+        return json.dumps(facts, indent=2)
+
     def _title(self) -> str:
         return f"Report in {_files.shown(self.path)}, {_show.size(self.bytes)}"
 
@@ -40,14 +52,26 @@ class Report:
         return _show.html_table(self._title(), ["figure", ""], self._rows())
 
 
-def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
+def report(
+    lake: _queries.Lake,
+    out: str,
+    *,
+    limits: _queries.Limits,
+    overwrite: bool = False,
+    steps: _steps.Steps | None = None,
+) -> Report:
     """Computes everything and writes the page, under its name only when it is complete."""
     # Fail before an hour of queries if the page can't be made.
     _figures.need_matplotlib()
     directory = os.path.dirname(os.path.abspath(out))
     if os.path.isdir(out) or not os.path.isdir(directory):
         raise StorageError(f"{out}: cannot be written; name a file in an existing directory")
-    checks = _checks.check(lake, only=None, allow_missing=False, limits=limits, watch=None)
+    if not overwrite:
+        _refuse_to_replace(out)
+    figures = [(said, _missing(lake, said)) for said in lake.said["figures"]] + _column_figures.asked(lake)
+    steps = steps or _steps.Steps()
+    steps.begin(len(lake.said["checks"]) + sum(reason is None for _, reason in figures))
+    checks = _checks.check(lake, only=None, allow_missing=False, limits=limits, watch=None, steps=steps)
     drawn: dict[str, str] = {}
     failed: dict[str, str] = {}
     skipped: dict[str, str] = {}
@@ -58,34 +82,50 @@ def report(lake: _queries.Lake, out: str, *, limits: _queries.Limits) -> Report:
     # A figure is named by a description, and such a name has no hyphen.
     sections = {"the-lake": ("What this lake is", _lake(lake)), "all-checks": ("Checks", _check_section(checks))}
     with _queries.engine(lake, limits) as engine:
-        for said in lake.said["figures"]:
-            name, needs = said["name"], _queries.needs(said)
+        for said, reason in figures:
+            name = said["name"]
             titles[name] = said["title"]
-            if reason := lake.empty(needs) or lake.missing(needs):
+            if reason:
                 skipped[name] = reason
                 continue
+            steps.start(name)
+            needs = _queries.needs(said)
+            rows: Sequence[Mapping[str, Any]]
             try:
-                rows = _rows(engine, lake, said)
+                if "shows" in said:
+                    said, rows = _column_figures.numbers(engine, lake, said)
+                else:
+                    rows = _rows(engine, lake, said)
                 if said["plot"] == "numbers":
                     headline += [_number(row, lake.extent(needs)) for row in rows if row["y"] is not None]
-                    continue
-                data = _figures.Data.of(rows, colours.order)
-                if not data.values:
-                    skipped[name] = "no row has what it shows"
-                    continue
-                drawn[name] = _figures.figure(said, data, colours, _note(lake, needs))
-                sections[name] = said["title"], drawn[name]
+                elif (data := _figures.Data.of(rows, colours.order)).values:
+                    drawn[name] = _figures.figure(said, data, colours, _note(lake, needs))
+                    sections[name] = said["title"], drawn[name]
+                else:
+                    skipped[name] = said.get("reason", "no row has what it shows")
             except (_guard.QueryError, ArithmeticError, ValueError) as error:
                 # One row that a query or a plot can't cope with costs this figure and no other.
                 failed[name] = f"it failed: {error}"
                 sections[name] = said["title"], _failed(said, failed[name])
+            steps.finish(name, failed.get(name) or skipped.get(name) or "drawn")
         nulls = _nulls(lake, engine)
     if skipped:
         sections["not-drawn"] = ("Figures that weren't drawn", _skipped(titles, skipped))
     sections["empty-values"] = ("Empty values per column", nulls)
     text = _page(lake, headline, sections)
-    _write(out, text)
+    _write(out, text, overwrite)
     return Report(_files.absolute(out), len(text.encode()), tuple(drawn), skipped | failed, checks)
+
+
+def _missing(lake: _queries.Lake, said: Mapping[str, Any]) -> str | None:
+    """Why a figure of the description can't be drawn."""
+    needs = _queries.needs(said)
+    return lake.empty(needs) or lake.missing(needs)
+
+
+def _refuse_to_replace(out: str) -> None:
+    if os.path.lexists(out):
+        raise RefusedError(f"{out}: exists; pass overwrite=True or --overwrite to replace it, or name another file")
 
 
 @dataclass(frozen=True)
@@ -204,7 +244,7 @@ def _lake(lake: _queries.Lake) -> str:
             "" if one.rows is None else _show.count(one.rows),
             "" if one.published_rows is None or manifest.synthetic else _show.count(one.published_rows),
             "" if one.rejected is None else _show.count(one.rejected),
-            _show.size(one.bytes),
+            _show.text(one.bytes, _show.size),
             *(one.times or ("", "")),
         ]
         for one in lake.inventory.tables
@@ -269,7 +309,13 @@ def _result(result: _checks.CheckResult) -> str:
 
 
 def _skipped(titles: Mapping[str, str], skipped: Mapping[str, str]) -> str:
-    items = "".join(f"<li>{_figures.html(titles[name])}: {_figures.html(reason)}.</li>" for name, reason in skipped.items())
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in skipped.items():
+        by_reason.setdefault(reason, []).append(titles[name])
+    items = "".join(
+        f"<li>{'; '.join(_figures.html(title) for title in names)}: {_figures.html(reason)}.</li>"
+        for reason, names in by_reason.items()
+    )
     return f'<section id="not-drawn"><h2>Figures that weren\'t drawn</h2><ul>{items}</ul></section>'
 
 
@@ -302,7 +348,7 @@ def _share(row: Mapping[str, Any]) -> str:
     return _show.percent(100 * (row["nulls"] or 0) / max(1, row["values"]))
 
 
-def _write(out: str, text: str) -> None:
+def _write(out: str, text: str, overwrite: bool) -> None:
     directory = os.path.dirname(os.path.abspath(out))
     descriptor, staged = tempfile.mkstemp(prefix=".tracelake-", suffix=".html", dir=directory)
     try:
@@ -312,6 +358,8 @@ def _write(out: str, text: str) -> None:
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(staged, 0o666 & ~mask)
+        if not overwrite:
+            _refuse_to_replace(out)
         os.replace(staged, out)
     except BaseException:
         os.unlink(staged)

@@ -72,6 +72,7 @@ fn describe(table: &Table) -> Value {
         "required": table.required,
         "entity": table.entity,
         "primary_key": table.primary_key,
+        "time": table.time.map(|index| table.columns[index].name),
         "references": table.references.iter().map(|one| json!({
             "columns": one.columns, "table": one.table, "to": one.to,
         })).collect::<Vec<_>>(),
@@ -141,6 +142,8 @@ mod tests {
                 let rows = table.published.map(|published| published.rows);
                 assert_eq!(value["tables"][t]["entity"], json!(table.entity));
                 assert_eq!(value["tables"][t]["required"], json!(table.required));
+                let time = table.time.map(|index| table.columns[index].name);
+                assert_eq!(value["tables"][t]["time"], json!(time));
                 assert_eq!(value["tables"][t]["published"]["rows"].as_u64(), rows);
                 for (c, column) in table.columns.iter().enumerate() {
                     let described = &value["tables"][t]["columns"][c];
