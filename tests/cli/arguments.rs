@@ -369,6 +369,46 @@ fn a_command_of_the_python_package_says_in_one_line_how_to_get_it() {
 }
 
 #[test]
+fn arguments_of_a_command_of_the_python_package_are_read_here() {
+    let wrong: &[(&[&str], &str)] = &[
+        (&["check", "lake", "--onyl", "sorted"], "'--only'"),
+        (&["check"], "<LAKE>"),
+        (&["derive", "lake"], "<OUT>"),
+        (&["report", "lake", "--threads", "0"], "from 1 to 1024"),
+        (&["report", "lake", "--memory", "1MB"], "queries need 100MB"),
+        (&["report", "lake", "--time-limit", "0"], "above 0"),
+        (&["derive", "lake", "out", "--progress", "bar"], "plain"),
+    ];
+    for (arguments, says) in wrong {
+        let run = run(*arguments);
+        assert_eq!((run.code, &run.stdout[..]), (2, ""), "{}", run.stderr);
+        assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+        assert!(run.stderr.contains(says), "{}", run.stderr);
+    }
+    for (command, options) in [
+        ("check", ["--only", "--fail-on", "--allow-missing"]),
+        ("report", ["--out", "--overwrite", "[default: report.html]"]),
+        ("derive", ["--tables", "--allow-missing", "<OUT>"]),
+    ] {
+        let help = run([command, "--help"]);
+        assert_eq!((help.code, &help.stderr[..]), (0, ""));
+        let shared = [
+            "--json",
+            "--progress <HOW>",
+            "--memory <SIZE>",
+            "pip install",
+        ];
+        for option in options.iter().chain(&shared) {
+            assert!(
+                help.stdout.contains(option),
+                "{command}: {option}: {}",
+                help.stdout
+            );
+        }
+    }
+}
+
+#[test]
 fn verify_tells_a_whole_lake_from_a_damaged_one() {
     let scratch = Scratch::with_sample(2, 50);
     scratch.convert_well(&[]);

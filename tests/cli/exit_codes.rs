@@ -343,6 +343,7 @@ const CASES: &[Case] = &[
         stage.run("release lake")
     }),
     (6, |stage| stage.run("generate google-2011-v2.1 s")),
+    (2, |stage| stage.run("check lake")),
 ];
 
 /// A line without what may differ: how long it took, and the sizes of Parquet files.

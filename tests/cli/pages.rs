@@ -70,6 +70,10 @@ fn every_shell_completes_every_command() {
         let script = printed(&["completions", shell]);
         for name in commands() {
             assert!(script.contains(&name), "{shell}: {name}");
+            for option in options(&name) {
+                // fish has the name of an option without its hyphens.
+                assert!(script.contains(&option), "{shell}: {name} --{option}");
+            }
         }
     }
     assert_eq!(run(["completions", "cmd"]).code, 2);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::{cli, described, descriptors, pages, panics, report};
 use clap::{CommandFactory, Parser};
+use serde_json::{Value, to_value};
 #[cfg(unix)]
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -219,6 +220,43 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         request: args.request()?,
         out: args.out()?,
         arguments: args,
+    })
+}
+
+/// A command of the Python package, as it was asked for.
+#[derive(Debug)]
+pub struct QueryCommand {
+    /// The command and its options but for the paths, as a JSON object. Options that weren't given and have no default are
+    /// null.
+    pub options: String,
+    /// The lake; for a page or a directory that is made, also where.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Reads the arguments of a command of the Python package, which begin with the name of the program. Help is printed,
+/// and so is what is wrong with them.
+///
+/// # Errors
+/// The exit code, if nothing is left to do. Any other command is carried out as by [`run`].
+pub fn query_command(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> std::result::Result<QueryCommand, u8> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli =
+        parsed(&arguments).map_err(|answer| not_a_command(&answer, wants_json(&arguments)))?;
+    let command = |name: &str, options: serde_json::Result<Value>, paths: &[&PathBuf]| {
+        let mut options = options.expect("options are names, numbers and switches");
+        options["command"] = name.into();
+        QueryCommand {
+            options: options.to_string(),
+            paths: paths.iter().map(|path| path.to_path_buf()).collect(),
+        }
+    };
+    Ok(match &cli.command {
+        Command::Check(args) => command("check", to_value(args), &[&args.lake]),
+        Command::Report(args) => command("report", to_value(args), &[&args.lake, &args.out]),
+        Command::Derive(args) => command("derive", to_value(args), &[&args.lake, &args.out]),
+        _ => return Err(run(arguments)),
     })
 }
 
@@ -488,7 +526,7 @@ pub fn on_disk(out: &OsStr) -> Result<PathBuf> {
     }
 }
 
-/// The error for a command of the Python package, whose own program carries it out before.
+/// The error for a command of the Python package, whose own program carries it out.
 fn elsewhere(command: &str, extra: &str) -> Error {
     let reason =
         format!("{command} is a command of the Python package, and this is the program alone");

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _errors, _files, _queries, _show, _tracelake
+from . import _errors, _files, _queries, _show, _steps, _tracelake
 from ._errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -87,6 +87,12 @@ class DerivedLake(Mapping[str, DerivedTable]):
             )
         return connection
 
+    def to_json(self) -> str:
+        """Everything, as JSON."""
+        facts = asdict(self)
+        del facts["root"]
+        return json.dumps(facts, indent=2)
+
     def _lines(self) -> list[str]:
         lines = [f"{one.name}: {_show.several(one.rows, 'row')}" for one in self.tables]
         return lines + [f"{name}: skipped, {reason}" for name, reason in self.skipped.items()]
@@ -111,8 +117,10 @@ def derive(
     tables: str | Iterable[str] | None,
     allow_missing: bool,
     limits: _queries.Limits,
+    steps: _steps.Steps | None = None,
 ) -> DerivedLake:
     """Makes the tables next to OUT, and renames them to it when they are complete."""
+    steps = steps or _steps.Steps()
     said: dict[str, Any] = {one["name"]: one for one in lake.said["query_tables"]}
     names = _queries.chosen(tables, list(said), "derived table")
     if os.path.lexists(out) and not (os.path.isdir(out) and not os.listdir(out)):
@@ -136,7 +144,8 @@ def derive(
         files = {name: _file(staging, name) for name in names if name not in skipped}
         with _queries.engine(lake, limits, files.values()) as engine:
             facts = _facts(lake, engine)
-            made = [_write(said[name], engine, file, facts) for name, file in files.items()]
+            steps.begin(len(files))
+            made = [_write(said[name], engine, file, facts, steps) for name, file in files.items()]
         derived = DerivedLake(path=root, **facts, tables=tuple(made), skipped=skipped, root=root)
         _note(derived, said, staging)
         if os.path.isdir(root):
@@ -179,8 +188,11 @@ def _file(out: str, name: str) -> str:
     return os.path.join(out, *_path(name).split("/"))
 
 
-def _write(said: Mapping[str, Any], engine: _queries.Engine, file: str, facts: Mapping[str, str]) -> DerivedTable:
+def _write(
+    said: Mapping[str, Any], engine: _queries.Engine, file: str, facts: Mapping[str, str], steps: _steps.Steps
+) -> DerivedTable:
     name: str = said["name"]
+    steps.start(name)
     os.makedirs(os.path.dirname(file))
     metadata = {f"tracelake.{key}": value for key, value in facts.items()}
     metadata["tracelake.table"] = name
@@ -189,6 +201,7 @@ def _write(said: Mapping[str, Any], engine: _queries.Engine, file: str, facts: M
     rows = engine.write(name, said["sql"], _queries.needs(said), file, f"{{{pairs}}}")
     with open(file, "rb") as made:
         digest = hashlib.file_digest(made, "sha256") if hasattr(hashlib, "file_digest") else _digest(made)
+    steps.finish(name, _show.several(rows, "row"))
     return DerivedTable(name, rows, _path(name), os.path.getsize(file), digest.hexdigest())
 
 

@@ -10,6 +10,7 @@ mod work;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use serde_json::json;
 use tracelake::program;
@@ -38,7 +39,7 @@ mod _tracelake {
     #[pymodule_export]
     use super::{
         commit, convert, facts, generate, inspect_path, main, manifest, open_descriptors, panic,
-        prepare, redacted, release_lake, verify_lake,
+        prepare, query_command, redacted, release_lake, verify_lake,
     };
 
     #[pymodule_init]
@@ -52,6 +53,19 @@ mod _tracelake {
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| program::run(arguments))
+}
+
+/// The command of this package that the program's arguments ask for: its options as JSON, and its paths. If there is
+/// nothing to do but to print, that is done, and the exit code returned.
+#[pyfunction]
+fn query_command(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<Py<PyAny>> {
+    match py.detach(|| program::query_command(arguments)) {
+        Ok(command) => {
+            let paths = command.paths.into_iter().map(OsString::from);
+            (command.options, paths.collect::<Vec<_>>()).into_py_any(py)
+        }
+        Err(code) => code.into_py_any(py),
+    }
 }
 
 /// Opens descriptors 0 to 2 where they are closed, before a file that is written gets one of these numbers.

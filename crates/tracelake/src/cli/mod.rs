@@ -6,6 +6,7 @@ mod values;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 use tracelake_convert::given_trace::given_trace;
 use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
 use tracelake_convert::run::{RunOptions, parts_within};
@@ -18,7 +19,7 @@ use tracelake_lake::store::HOME;
 use tracelake_location::Location;
 use tracelake_schema::{Rule, TRACES, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
-use values::{name, rows, rule, size, trace, within};
+use values::{name, query_memory, rows, rule, seconds, size, trace, within};
 
 /// The groups of options in `--help`.
 const INPUT: &str = "Input";
@@ -62,15 +63,9 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
-    /// Compare the rows of a lake with what its documents promise (needs the Python package)
-    #[command(after_help = in_python("check"))]
-    Check(PythonArgs),
-    /// Draw what is in a lake as one HTML page (needs the Python package)
-    #[command(after_help = in_python("report"))]
-    Report(PythonArgs),
-    /// Make task lifetimes and machine usage from a lake (needs the Python package)
-    #[command(after_help = in_python("check"))]
-    Derive(PythonArgs),
+    Check(CheckArgs),
+    Report(ReportArgs),
+    Derive(DeriveArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }
@@ -311,11 +306,115 @@ pub(crate) struct GenerateArgs {
     seed: u64,
 }
 
-/// The arguments of a command of the Python package, which reads them itself.
-#[derive(Debug, Args)]
-pub(crate) struct PythonArgs {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    rest: Vec<std::ffi::OsString>,
+/// Compare the rows of a lake with what its documents promise (needs the Python package).
+#[derive(Debug, Args, Serialize)]
+#[command(after_help = format!("\
+Examples:
+  tracelake check lake
+  tracelake check lake --only task_life_cycle --fail-on new,skipped
+
+Exit codes: 0 nothing to fail on, 4 something to fail on, others as in tracelake --help.
+
+{}", needs_python("check")))]
+pub(crate) struct CheckArgs {
+    /// A finished lake of Parquet files
+    #[arg(value_name = "LAKE")]
+    #[serde(skip)]
+    pub(crate) lake: PathBuf,
+    /// Make only these checks, for example task_life_cycle [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
+    only: Vec<String>,
+    /// Exit with 4 on new findings, known findings or skipped checks: new, known, skipped, several of them
+    /// separated by commas, or none
+    #[arg(long, value_name = "KINDS", value_parser = name, default_value = "new")]
+    fail_on: String,
+    /// Make checks even if parts that they need are missing; the gaps may cause findings
+    #[arg(long)]
+    allow_missing: bool,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    queries: QueryArgs,
+}
+
+/// Draw what is in a lake as one HTML page, which needs no network (needs the Python package).
+#[derive(Debug, Args, Serialize)]
+#[command(after_help = format!("\
+Examples:
+  tracelake report lake -o lake.html
+  tracelake report lake -o lake.html --overwrite
+
+{}", needs_python("report")))]
+pub(crate) struct ReportArgs {
+    /// A finished lake of Parquet files
+    #[arg(value_name = "LAKE")]
+    #[serde(skip)]
+    pub(crate) lake: PathBuf,
+    /// The page
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    #[serde(skip)]
+    pub(crate) out: PathBuf,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    overwrite: bool,
+    /// Print what was written as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    queries: QueryArgs,
+}
+
+/// Make tables that everyone computes again, such as task lifetimes, from a lake (needs the Python package).
+#[derive(Debug, Args, Serialize)]
+#[command(after_help = format!("\
+Example:
+  tracelake derive lake derived --tables task_lifetimes
+
+{}", needs_python("check")))]
+pub(crate) struct DeriveArgs {
+    /// A finished lake of Parquet files
+    #[arg(value_name = "LAKE")]
+    #[serde(skip)]
+    pub(crate) lake: PathBuf,
+    /// A new or empty directory
+    #[arg(value_name = "OUT")]
+    #[serde(skip)]
+    pub(crate) out: PathBuf,
+    /// Make only these tables, for example task_lifetimes [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
+    tables: Vec<String>,
+    /// Make tables even if parts that they need are missing
+    #[arg(long)]
+    allow_missing: bool,
+    /// Print what was written as JSON on stdout
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    #[serde(flatten)]
+    queries: QueryArgs,
+}
+
+/// What all commands that query a lake with DuckDB take.
+#[derive(Debug, Args, Serialize)]
+struct QueryArgs {
+    /// The cell to query, in a lake of several cells
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    cell: Option<String>,
+    /// Number of threads [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = within::<u16>(1, 1024))]
+    threads: Option<u16>,
+    /// Memory limit of DuckDB, for example 2GiB [default: 1200MB]
+    #[arg(long, value_name = "SIZE", value_parser = query_memory)]
+    memory: Option<u64>,
+    /// Time limit of a query [default: none; one hour if the trace isn't built in]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    time_limit: Option<f64>,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    progress: ProgressArg,
 }
 
 /// Print shell completions, for example for ~/.local/share/bash-completion/completions/tracelake
@@ -335,7 +434,8 @@ pub(crate) struct ManArgs {
 }
 
 /// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum ProgressArg {
     Auto,
     Plain,
@@ -358,6 +458,14 @@ pub(crate) enum SchemaForm {
 pub(crate) fn in_python(extra: &str) -> String {
     format!(
         "install the package from a clone of the repository: pip install './crates/python[{extra}]'"
+    )
+}
+
+/// What the help of a command of the Python package says at its end.
+fn needs_python(extra: &str) -> String {
+    format!(
+        "DuckDB runs the queries, from the Python package:\n  {}",
+        in_python(extra)
     )
 }
 

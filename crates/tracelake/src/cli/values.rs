@@ -20,8 +20,29 @@ const UNITS: [(&str, u64); 12] = [
     ("t", 1_000_000_000_000),
 ];
 
+/// The least memory that DuckDB's queries get by, in bytes.
+const LEAST_QUERY_MEMORY: u64 = 100_000_000;
+
 /// Reads a size in bytes that is enough for one part.
 pub(super) fn size(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        size if parts_within(size).is_none() => {
+            Err("too small: converting one part at a time needs 256MB".into())
+        }
+        size => Ok(size),
+    }
+}
+
+/// Reads a size in bytes that is enough for queries.
+pub(super) fn query_memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        ..LEAST_QUERY_MEMORY => Err("too small: queries need 100MB".into()),
+        size => Ok(size),
+    }
+}
+
+/// Reads a size in bytes.
+fn bytes(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let units = UNITS.iter();
     let mut split = units.filter_map(|(unit, bytes)| Some((lower.strip_suffix(unit)?, *bytes)));
@@ -30,13 +51,15 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     let parsed = digits.then(|| number.parse::<u64>().ok()).flatten();
     let size = parsed.and_then(|number| number.checked_mul(bytes));
-    match size {
-        None => Err("expected a whole number with a unit, such as 512M, 2G or 2GiB".into()),
-        Some(size) if parts_within(size).is_none() => {
-            Err("too small: converting one part at a time needs 256MB".into())
-        }
-        Some(size) => Ok(size),
-    }
+    size.ok_or_else(|| "expected a whole number with a unit, such as 512M, 2G or 2GiB".into())
+}
+
+/// Reads a number of seconds.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number: &f64| number.is_finite() && *number > 0.0)
+        .ok_or_else(|| "expected a number of seconds above 0, such as 60".to_owned())
 }
 
 /// Reads a name; blanks around it don't count. A URL is none, and may hold a secret that later messages
@@ -154,6 +177,22 @@ mod tests {
         }
         for small in ["0", "255MB", "100MiB", "1k"] {
             assert!(size(small).unwrap_err().contains("256MB"), "{small:?}");
+        }
+        assert_eq!(query_memory("100MB"), Ok(LEAST_QUERY_MEMORY));
+        for small in ["0", "99MB", "95MiB"] {
+            assert!(
+                query_memory(small).unwrap_err().contains("100MB"),
+                "{small:?}"
+            );
+        }
+        assert!(query_memory("much").unwrap_err().starts_with("expected"));
+    }
+
+    #[test]
+    fn seconds_are_above_0() {
+        assert_eq!((seconds("60"), seconds("0.5")), (Ok(60.0), Ok(0.5)));
+        for bad in ["0", "-1", "nan", "inf", "1e999", "", "1 s"] {
+            assert!(seconds(bad).unwrap_err().starts_with("expected"), "{bad:?}");
         }
     }
 }
