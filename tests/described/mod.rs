@@ -8,6 +8,7 @@ mod cells;
 mod date_times;
 mod days;
 mod door;
+mod forms;
 pub(crate) mod language;
 mod tutorial;
 

@@ -102,8 +102,9 @@ struct RejectsLine<'a> {
 
 impl BadRow<'_> {
     /// Guesses, from one bad row, at what the file is instead. The first one that applies is the hint.
-    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 9] = [
+    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 10] = [
         Self::byte_order_mark,
+        Self::padding,
         Self::other_file,
         Self::other_syntax,
         Self::header,
@@ -200,7 +201,7 @@ impl BadRow<'_> {
         Self::HINTS.iter().find_map(|hint| hint(self, order))
     }
 
-    fn byte_order_mark(&self, _: &FieldOrder) -> Option<String> {
+    fn byte_order_mark(&self, order: &FieldOrder) -> Option<String> {
         let marks: [(&[u8], &str); 3] = [
             (
                 b"\xef\xbb\xbf",
@@ -216,8 +217,27 @@ impl BadRow<'_> {
             ),
         ];
         let mark = marks.iter().find(|(mark, _)| self.raw.starts_with(mark));
-        mark.filter(|_| self.line == 1)
-            .map(|(_, what)| looks_like(what))
+        let (_, what) = mark.filter(|_| self.line == 1)?;
+        let may_have_one = self.fault == Fault::ByteOrderMark && is_described_csv(order);
+        Some(match may_have_one {
+            true => looks_like(&format!(
+                "{what}, or write bom = true in [table.csv] of the description"
+            )),
+            false => looks_like(what),
+        })
+    }
+
+    /// Blanks around a value, where the description doesn't say that they are trimmed.
+    fn padding(&self, order: &FieldOrder) -> Option<String> {
+        let is_padded = |field: &[u8]| {
+            let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+            is_blank(field.first()) || is_blank(field.last())
+        };
+        let is_of_value = self.column.is_some() && is_padded(self.field());
+        let may_trim = is_described_csv(order) && !order.table.csv.trim;
+        (is_of_value && may_trim).then(|| {
+            looks_like("blanks around fields: write trim = true in [table.csv] of the description")
+        })
     }
 
     fn other_file(&self, _: &FieldOrder) -> Option<String> {
@@ -395,6 +415,11 @@ impl BadRow<'_> {
 fn is_built_in(order: &FieldOrder) -> bool {
     let mut traces = TRACES.with_table(order.table.name);
     traces.any(|trace| trace.table(order.table.name) == Some(order.whole))
+}
+
+/// Whether a user's description says how the lines of the table are written.
+fn is_described_csv(order: &FieldOrder) -> bool {
+    order.table.syntax == Syntax::Csv && !is_built_in(order)
 }
 
 fn looks_like(what: &str) -> String {

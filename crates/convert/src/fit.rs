@@ -155,9 +155,8 @@ pub(crate) fn fits_row(table: &'static Table, row: &[u8]) -> bool {
 }
 
 fn fit_csv(table: &'static Table, head: &Head) -> Fit {
-    let separator = table.csv.separator;
     let has_names = is_header(table, head.first());
-    let count = separator.fields(head.first()).count();
+    let count = table.csv.fields(head.first()).count();
     if count != table.fields.len() || table.csv.header && !has_names {
         let level = if has_names {
             Level::Names
@@ -198,7 +197,7 @@ fn fit_row(
     row: &[u8],
     columns: &mut [ColumnFit],
 ) -> std::result::Result<(), String> {
-    let fields: Vec<_> = table.csv.separator.fields(row).collect();
+    let fields: Vec<_> = table.csv.fields(row).collect();
     if fields.len() != table.fields.len() {
         let expected = table.fields.len();
         return Err(format!(

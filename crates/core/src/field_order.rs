@@ -184,7 +184,7 @@ impl FieldOrder {
     /// Whether a line of plain CSV, without its ending, has the published names of the fields.
     #[must_use]
     pub fn is_header(&self, line: &[u8]) -> bool {
-        let found = self.table.csv.separator.fields(line);
+        let found = self.table.csv.fields(line);
         let names = self.fields.iter().map(|field| field.column.content);
         found.map(|range| &line[range]).eq(names.map(str::as_bytes))
     }

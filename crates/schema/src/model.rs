@@ -3,6 +3,7 @@
 mod columns;
 mod queries;
 
+use crate::separator::without_blanks;
 use crate::{Cells, Naming, Separator};
 
 pub use columns::{
@@ -268,12 +269,16 @@ pub enum Syntax {
 /// The details of [`Syntax::Csv`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Csv {
-    /// Whether the first line has the published names of the columns.
+    /// Whether the first line that is no comment has the published names of the columns.
     pub header: bool,
     /// The separator between two fields.
     pub separator: Separator,
     /// The first byte of lines that are no rows.
     pub comment: Option<u8>,
+    /// Whether a file begins with a byte order mark.
+    pub bom: bool,
+    /// Whether spaces and tabs around a field aren't part of it.
+    pub trim: bool,
 }
 
 impl Csv {
@@ -282,7 +287,28 @@ impl Csv {
         header: false,
         separator: Separator::Byte(b','),
         comment: None,
+        bom: false,
+        trim: false,
     };
+
+    /// The fields of a line without its ending.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tracelake_schema::Csv;
+    ///
+    /// let padded = Csv { trim: true, ..Csv::PLAIN };
+    /// let fields: Vec<_> = padded.fields(b" 1,\t23, ").collect();
+    /// assert_eq!(fields, [1..2, 4..6, 8..8]);
+    /// ```
+    pub fn fields(self, line: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let fields = self.separator.fields(line);
+        fields.map(move |field| match self.trim {
+            true => without_blanks(line, field),
+            false => field,
+        })
+    }
 }
 
 impl Syntax {

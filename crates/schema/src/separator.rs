@@ -45,6 +45,20 @@ impl Separator {
     }
 }
 
+/// A range of a line without the spaces and tabs at its ends.
+pub(crate) fn without_blanks(line: &[u8], field: Range<usize>) -> Range<usize> {
+    let start = field.clone().find(|&at| !is_blank(line[at]));
+    let end = field.clone().rfind(|&at| !is_blank(line[at]));
+    match (start, end) {
+        (Some(start), Some(last)) => start..last + 1,
+        _ => field.end..field.end,
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
 /// The ranges of the fields of a line.
 #[derive(Debug)]
 pub struct Fields<'a> {
@@ -73,13 +87,12 @@ impl Iterator for Fields<'_> {
                 end
             }
             Separator::Blanks => {
-                let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-                let first = rest.iter().position(|byte| !is_blank(byte));
+                let first = rest.iter().position(|&byte| !is_blank(byte));
                 let Some(first) = first else {
                     self.next = None;
                     return None;
                 };
-                let length = rest[first..].iter().position(is_blank);
+                let length = rest[first..].iter().position(|&byte| is_blank(byte));
                 let end = length.map_or(self.line.len(), |length| start + first + length);
                 self.next = Some(end);
                 return Some(start + first..end);
@@ -96,6 +109,21 @@ mod tests {
     fn fields(separator: Separator, line: &str) -> Vec<&str> {
         let ranges = separator.fields(line.as_bytes());
         ranges.map(|range| &line[range]).collect()
+    }
+
+    #[test]
+    fn blanks_around_a_field_are_cut_off() {
+        for (text, expected) in [
+            ("", ""),
+            (" \t", ""),
+            ("a", "a"),
+            ("\ta b ", "a b"),
+            ("  é\u{a0}\t", "é\u{a0}"),
+        ] {
+            let line = format!(" {text} ");
+            let field = without_blanks(line.as_bytes(), 1..1 + text.len());
+            assert_eq!(&line[field], expected, "{text:?}");
+        }
     }
 
     #[test]

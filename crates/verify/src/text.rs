@@ -16,7 +16,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_location::{Location, Reader, from_read};
-use tracelake_schema::{Separator, Syntax};
+use tracelake_schema::{Csv, Separator, Syntax};
 
 use super::archive::{self, Member};
 use super::corrupt;
@@ -39,9 +39,7 @@ pub(super) struct SourceText {
     text: BufReader<Box<dyn Read + Send>>,
     /// Whether a row may span lines.
     is_quoted: bool,
-    /// The first byte of lines that are no rows.
-    comment: Option<u8>,
-    separator: Separator,
+    csv: Csv,
     /// A line that was read before it was known whether it is a header.
     pending: Option<Vec<u8>>,
     /// Headers that were accepted, though the table has none.
@@ -84,13 +82,15 @@ impl SourceText {
             member: None,
             text: BufReader::with_capacity(1 << 17, text),
             is_quoted: table.syntax == Syntax::QuotedCsv,
-            comment: table.csv.comment,
-            separator: table.csv.separator,
+            csv: table.csv,
             pending: None,
             headers_accepted: 0,
             lines: 0,
             rows: 0,
         };
+        if table.csv.bom {
+            text.skip_mark()?;
+        }
         if text.is_quoted || table.csv.header {
             text.check_header(order)?;
         } else if table.syntax == Syntax::Csv && order.accept.header {
@@ -99,11 +99,24 @@ impl SourceText {
         Ok(text)
     }
 
+    /// Skips the byte order mark of a file that isn't empty.
+    fn skip_mark(&mut self) -> Result<()> {
+        let mut start = Vec::new();
+        let read = self.text.by_ref().take(3).read_to_end(&mut start);
+        read.map_err(|error| failed(&self.path, error))?;
+        match &start[..] {
+            b"" | b"\xef\xbb\xbf" => Ok(()),
+            _ => Err(corrupt("begins with no byte order mark")
+                .at(&self.path)
+                .line(1, None)),
+        }
+    }
+
     fn check_header(&mut self, order: &FieldOrder) -> Result<()> {
         let mut header = Vec::new();
         self.next(&mut header)?;
         self.rows = 0;
-        let mut fields = FieldSplitter::new(self.is_quoted, self.separator);
+        let mut fields = FieldSplitter::new(self.is_quoted, self.csv);
         let split = fields.split(without_line_end(&header));
         let record = split.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
         let expected = order.fields.iter();
@@ -125,7 +138,7 @@ impl SourceText {
         self.rows = 0;
         let names = order.fields.iter().map(|field| field.column.content);
         let names: Vec<&str> = names.collect();
-        let mut fields = FieldSplitter::new(false, self.separator);
+        let mut fields = FieldSplitter::new(false, self.csv);
         let record = fields.split(without_line_end(&line));
         if record.is_ok_and(|record| record.iter().eq(names.iter().map(|name| name.as_bytes()))) {
             self.headers_accepted = 1;
@@ -162,7 +175,7 @@ impl SourceText {
             if start == 0
                 && row
                     .first()
-                    .is_some_and(|first| Some(*first) == self.comment)
+                    .is_some_and(|first| Some(*first) == self.csv.comment)
             {
                 row.clear();
                 continue;
@@ -216,7 +229,7 @@ pub(super) fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
 
 /// Splits rows into fields by the csv crate, which takes separators of one byte; others by searching.
 struct FieldSplitter {
-    separator: Separator,
+    csv: Csv,
     reader: csv::Reader<Feed>,
     record: ByteRecord,
     /// Bytes given to the reader so far.
@@ -242,8 +255,8 @@ impl Read for Feed {
 }
 
 impl FieldSplitter {
-    fn new(is_quoted: bool, separator: Separator) -> Self {
-        let delimiter = match separator {
+    fn new(is_quoted: bool, csv: Csv) -> Self {
+        let delimiter = match csv.separator {
             Separator::Byte(separator) => separator,
             Separator::Text(_) | Separator::Blanks => b',',
         };
@@ -261,32 +274,47 @@ impl FieldSplitter {
             .from_reader(Feed::default());
         let record = ByteRecord::new();
         let mut fields = Self {
-            separator: Separator::Byte(delimiter),
+            csv: Csv {
+                separator: Separator::Byte(delimiter),
+                ..Csv::PLAIN
+            },
             reader,
             record,
             given: 0,
         };
         let first = fields.split(without_line_end(BEFORE));
         first.expect("the csv crate reads a dash");
-        Self {
-            separator,
-            ..fields
-        }
+        Self { csv, ..fields }
     }
 
     /// The fields of a row, which is given without its line end.
     fn split(&mut self, row: &[u8]) -> std::result::Result<&ByteRecord, String> {
-        match self.separator {
+        self.split_whole(row)?;
+        if self.csv.trim {
+            let trimmed = self.record.iter().map(|field| {
+                let is_blank = |byte: &u8| b" \t".contains(byte);
+                let start = field.iter().take_while(|byte| is_blank(byte)).count();
+                let end = field.iter().rev().take_while(|byte| is_blank(byte)).count();
+                field.get(start..field.len() - end).unwrap_or_default()
+            });
+            self.record = trimmed.collect();
+        }
+        Ok(&self.record)
+    }
+
+    /// Splits a row into its fields with the blanks around them.
+    fn split_whole(&mut self, row: &[u8]) -> std::result::Result<(), String> {
+        match self.csv.separator {
             Separator::Byte(_) => {}
             Separator::Text(separator) => {
                 let row = String::from_utf8(row.to_vec()).map_err(|error| error.to_string())?;
                 self.record = row.split(separator).map(str::as_bytes).collect();
-                return Ok(&self.record);
+                return Ok(());
             }
             Separator::Blanks => {
                 let fields = row.split(|byte| b" \t".contains(byte));
                 self.record = fields.filter(|field| !field.is_empty()).collect();
-                return Ok(&self.record);
+                return Ok(());
             }
         }
         let feed = self.reader.get_mut();
@@ -300,7 +328,7 @@ impl FieldSplitter {
         if self.reader.position().byte() != self.given {
             return Err("the csv crate finds several rows in this one".to_owned());
         }
-        Ok(&self.record)
+        Ok(())
     }
 }
 
@@ -334,7 +362,7 @@ impl<'a> PartRows<'a> {
         while text.rows < rows.start && text.next(&mut row)? {}
         let syntax = order.table.syntax;
         let fields = (syntax != Syntax::Json)
-            .then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv, text.separator));
+            .then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv, text.csv));
         Ok(Self {
             text,
             rejects: rejects.map(Rejects::open).transpose()?,

@@ -9,7 +9,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::first_few;
 use tracelake_encode::selection::Selector;
 use tracelake_encode::split::LineForm;
-use tracelake_schema::Syntax;
+use tracelake_schema::{Csv, Syntax};
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
 
 use super::syntax::{BYTE_ORDER_MARK, ChunkRecords, Ends};
@@ -49,6 +49,33 @@ impl SplitChunk {
     }
 }
 
+/// What precedes the rows in a chunk.
+#[derive(Default)]
+struct BeforeRows {
+    bytes: usize,
+    lines: usize,
+}
+
+impl BeforeRows {
+    /// The line after it, with its ending.
+    fn next_line<'a>(&self, lines: &'a [u8]) -> &'a [u8] {
+        let rest = &lines[self.bytes..];
+        let end = memchr::memchr(b'\n', rest);
+        &rest[..end.map_or(rest.len(), |end| end + 1)]
+    }
+
+    /// Adds the next line.
+    fn add(&mut self, line: &[u8]) {
+        self.bytes += line.len();
+        self.lines += 1;
+    }
+}
+
+fn without_ending(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
 /// Reads and splits the chunks of a text.
 pub(super) struct Lines<'a> {
     source: &'a mut Source,
@@ -57,6 +84,8 @@ pub(super) struct Lines<'a> {
     ending: Option<LineEnding>,
     /// Whether the header is still to be read.
     header: bool,
+    /// Comments before the header in earlier chunks.
+    comments: u64,
     /// Whether the current part has a header that was accepted.
     accepted_header: bool,
     /// Rows in a part, and how many more the current part may have; `None` if one part has all.
@@ -78,6 +107,7 @@ impl<'a> Lines<'a> {
             order,
             ending: None,
             header: order.table.syntax == Syntax::QuotedCsv || order.table.csv.header,
+            comments: 0,
             accepted_header: false,
             part_rows,
             left: part_rows,
@@ -117,18 +147,19 @@ impl<'a> Lines<'a> {
         chunk.clear();
         while self.left != Some(0) && self.source.next_chunk(chunk)? {
             let is_first = self.ending.is_none() || self.header;
-            let has_header = self.ending.is_none() && self.has_header(chunk.lines())?;
+            let before = self.before_rows(chunk.lines())?;
+            let is_header_record = self.header && self.order.table.syntax == Syntax::QuotedCsv;
             let ending = *self
                 .ending
                 .get_or_insert_with(|| LineEnding::of(chunk.lines()));
             let most = self.left.map_or(u64::MAX, |left| {
-                left.saturating_add(u64::from(self.header || has_header))
+                left.saturating_add(before.lines as u64 + u64::from(is_header_record))
             });
             let ends = Ends {
                 is_first,
                 is_last: self.source.is_at_end(),
             };
-            let form = LineForm::of(self.order.table.csv, ending, has_header);
+            let form = LineForm::of(self.order.table.csv, ending).after(before.bytes, before.lines);
             let whole = records.split(chunk.lines(), self.order, (form, ending), ends, most);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
@@ -143,7 +174,7 @@ impl<'a> Lines<'a> {
                 // All of it is the start of one record.
                 continue;
             }
-            if self.header {
+            if is_header_record {
                 let header = records.take_header(chunk.lines(), self.order);
                 header.map_err(|(at, reason)| {
                     let first = chunk.lines().split(|&byte| byte == b'\n').next();
@@ -170,25 +201,53 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Whether plain CSV that begins with these lines has a header, because the table has one or one is accepted.
-    fn has_header(&mut self, lines: &[u8]) -> Result<bool> {
-        let table = self.order.table;
-        if table.syntax != Syntax::Csv || !(table.csv.header || self.order.accept.header) {
-            return Ok(false);
+    /// What precedes the first row in these lines of plain CSV: a byte order mark, comments and the header, because
+    /// the table has them, or a header that is accepted.
+    fn before_rows(&mut self, lines: &[u8]) -> Result<BeforeRows> {
+        let Csv {
+            header,
+            comment,
+            bom,
+            ..
+        } = self.order.table.csv;
+        let mut before = BeforeRows::default();
+        if self.order.table.syntax != Syntax::Csv {
+            return Ok(before);
         }
-        let line = lines
-            .split(|&byte| byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let is_header = self.order.is_header(line);
-        if !table.csv.header {
-            self.accepted_header = is_header;
-            return Ok(self.accepted_header);
+        let is_first = self.ending.is_none();
+        if is_first && bom {
+            if !lines.starts_with(BYTE_ORDER_MARK) {
+                return Err(self.no_mark(lines));
+            }
+            before.bytes = BYTE_ORDER_MARK.len();
         }
-        if is_header {
-            self.header = false;
-            return Ok(true);
+        if !header && is_first && self.order.accept.header {
+            let line = before.next_line(lines);
+            self.accepted_header = self.order.is_header(without_ending(line));
+            if self.accepted_header {
+                before.add(line);
+            }
+        }
+        while self.header && before.bytes < lines.len() {
+            let line = before.next_line(lines);
+            let is_comment = comment.is_some() && line.first().copied() == comment;
+            if !is_comment {
+                let number = self.comments + before.lines as u64 + 1;
+                self.check_header(without_ending(line), lines, number)?;
+                self.header = false;
+            }
+            before.add(line);
+        }
+        if self.header {
+            self.comments += before.lines as u64;
+        }
+        Ok(before)
+    }
+
+    /// Checks the header of plain CSV: a line without its ending, in the chunk `lines` and of this number.
+    fn check_header(&self, line: &[u8], lines: &[u8], number: u64) -> Result<()> {
+        if self.order.is_header(line) {
+            return Ok(());
         }
         if let Some(magic) = Magic::of(lines) {
             return Err(self
@@ -196,7 +255,15 @@ impl<'a> Lines<'a> {
                 .hint(magic.advice()));
         }
         let (at, reason) = self.header_difference(line);
-        Err(self.misfit(line, at, reason))
+        let error = self.misfit(line, at, reason);
+        Err(error.line(number, Some(at as u64 + 1)))
+    }
+
+    /// The error for a file that doesn't begin with a byte order mark although its description says so.
+    fn no_mark(&self, lines: &[u8]) -> Error {
+        let reason = "begins with no byte order mark, and the description says bom = true";
+        let error = self.misfit(lines, 0, reason.to_owned());
+        error.hint("take the published file, or remove bom from the description")
     }
 
     /// Where a header differs from the published one, and how.
@@ -204,9 +271,8 @@ impl<'a> Lines<'a> {
         if line.starts_with(BYTE_ORDER_MARK) {
             return (0, Fault::ByteOrderMark.to_string());
         }
-        let separator = self.order.table.csv.separator;
         let mut names = self.order.fields.iter().map(|field| field.column.content);
-        for (number, range) in separator.fields(line).enumerate() {
+        for (number, range) in self.order.table.csv.fields(line).enumerate() {
             let (number, at) = (number + 1, range.start);
             let found = &line[range];
             let found_name = escape(found, 80);
@@ -251,7 +317,11 @@ impl<'a> Lines<'a> {
             .map(|field| field.column.content)
             .collect();
         if line.starts_with(BYTE_ORDER_MARK) {
-            return "remove the first three bytes of the file".to_owned();
+            let other = match self.order.table.syntax {
+                Syntax::Csv => ", or write bom = true in [table.csv] of the description",
+                Syntax::QuotedCsv | Syntax::Json => "",
+            };
+            return format!("remove the first three bytes of the file{other}");
         }
         let other = [b',', b';', b'\t', b'|'].into_iter().find(|&other| {
             let mut fields = line.split(|&byte| byte == other);

@@ -28,7 +28,7 @@ const RECORDS_PER_GROUP: usize = 32;
 pub(super) struct ChunkRecords {
     offsets: RecordOffsets,
     ending: LineEnding,
-    /// Whether a byte order mark precedes the first record.
+    /// Whether a byte order mark that doesn't belong there precedes the first record.
     marked: bool,
 }
 
@@ -69,7 +69,7 @@ impl ChunkRecords {
         most: u64,
     ) -> usize {
         self.ending = ending;
-        self.marked = ends.is_first && lines.starts_with(BYTE_ORDER_MARK);
+        self.marked = ends.is_first && !order.table.csv.bom && lines.starts_with(BYTE_ORDER_MARK);
         match &mut self.offsets {
             RecordOffsets::Csv(records) => {
                 let lines = first(lines, most);

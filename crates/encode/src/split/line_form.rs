@@ -2,7 +2,7 @@
 
 use tracelake_core::fault::Fault;
 use tracelake_core::line_ending::LineEnding;
-use tracelake_schema::{Csv, Separator};
+use tracelake_schema::Csv;
 
 use super::offsets::offset;
 
@@ -10,26 +10,32 @@ use super::offsets::offset;
 #[derive(Debug, Clone, Copy)]
 pub struct LineForm {
     pub(super) ending: LineEnding,
-    pub(super) separator: Separator,
-    /// Whether the first line is a header.
-    pub(super) header: bool,
-    /// The first byte of lines that are comments.
-    pub(super) comment: Option<u8>,
-    /// Whether any line may be no record.
-    pub(super) skips: bool,
+    pub(super) csv: Csv,
+    /// What precedes the first record, in bytes and in lines.
+    pub(super) first: usize,
+    pub(super) first_lines: usize,
 }
 
 impl LineForm {
-    /// Records that end so, in the form of a table's files; `header` says whether the first line of the chunk is their
-    /// header.
+    /// Records that end so, in the form of a table's files.
     #[must_use]
-    pub fn of(csv: Csv, ending: LineEnding, header: bool) -> Self {
+    pub fn of(csv: Csv, ending: LineEnding) -> Self {
         Self {
             ending,
-            separator: csv.separator,
-            header,
-            comment: csv.comment,
-            skips: header || csv.comment.is_some(),
+            csv,
+            first: 0,
+            first_lines: 0,
+        }
+    }
+
+    /// This form for a chunk that begins with something else, such as a byte order mark and a header: as many bytes,
+    /// with as many whole lines.
+    #[must_use]
+    pub fn after(self, bytes: usize, lines: usize) -> Self {
+        Self {
+            first: bytes,
+            first_lines: lines,
+            ..self
         }
     }
 }
@@ -37,7 +43,7 @@ impl LineForm {
 impl From<LineEnding> for LineForm {
     /// Plain records that end so.
     fn from(ending: LineEnding) -> Self {
-        Self::of(Csv::PLAIN, ending, false)
+        Self::of(Csv::PLAIN, ending)
     }
 }
 

@@ -51,7 +51,7 @@ impl Records {
     /// Splits a chunk of records that end with newlines; ignores bytes after the last newline.
     ///
     /// # Panics
-    /// When `chunk` is 4 GiB or longer, or `fields` is 0.
+    /// When `chunk` is 4 GiB or longer, or shorter than what precedes the first record, or `fields` is 0.
     pub fn split(&mut self, chunk: &[u8], fields: usize, form: impl Into<LineForm>) {
         let form = form.into();
         assert!(
@@ -59,13 +59,15 @@ impl Records {
             "a chunk is shorter than 4 GiB"
         );
         assert!(fields > 0, "a record has a field");
-        let Separator::Byte(separator) = form.separator else {
-            self.begin(fields, Arrangement::spans(fields));
-            self.split_lines(chunk, form);
-            return;
+        let separator = match form.csv.separator {
+            Separator::Byte(separator) if !form.csv.trim => separator,
+            _ => {
+                self.begin(fields, Arrangement::spans(fields), form);
+                self.split_lines(chunk, form);
+                return;
+            }
         };
-        self.begin(fields, Arrangement::neighbours(fields));
-        self.offsets.push(u32::MAX);
+        self.begin(fields, Arrangement::neighbours(fields), form);
         #[cfg(target_arch = "x86_64")]
         if self.split_wide(chunk, form, separator) {
             return;
@@ -74,13 +76,17 @@ impl Records {
         self.split_blocks(chunk, form, masks, masks::positions);
     }
 
-    fn begin(&mut self, fields: usize, arrangement: Arrangement) {
+    fn begin(&mut self, fields: usize, arrangement: Arrangement, form: LineForm) {
         self.fields = fields;
         self.arrangement = arrangement;
         self.count = 0;
         self.offsets.used = 0;
+        if !arrangement.has_spans {
+            self.offsets.push(offset(form.first).wrapping_sub(1));
+        }
         self.malformed.clear();
         self.skipped.clear();
+        self.skipped.resize(form.first_lines, 0);
         self.lines = None;
         self.not_selected = 0;
         self.faults.clear();
@@ -96,12 +102,12 @@ impl Records {
         masks: impl Fn(&[u8; BLOCK]) -> (u32, u32),
         positions: impl Fn(u32, u32, &mut [u32; BLOCK]),
     ) {
-        let (blocks, rest) = chunk.as_chunks::<BLOCK>();
+        let (blocks, rest) = chunk[form.first..].as_chunks::<BLOCK>();
         // The rest is padded with bytes that separate nothing.
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
         for (number, block) in blocks.iter().chain([&last]).enumerate() {
-            let at = number * BLOCK;
+            let at = form.first + number * BLOCK;
             let (mut separators, mut newlines) = masks(block);
             while newlines != 0 {
                 // The bits up to the first newline.
@@ -119,8 +125,9 @@ impl Records {
 
     /// Splits a chunk line by line, where more than one byte is between fields.
     fn split_lines(&mut self, chunk: &[u8], form: LineForm) {
-        let mut start = 0;
-        for newline in memchr::memchr_iter(b'\n', chunk) {
+        let mut start = form.first;
+        for newline in memchr::memchr_iter(b'\n', &chunk[form.first..]) {
+            let newline = form.first + newline;
             self.split_line(chunk, start..newline, form);
             start = newline + 1;
         }
@@ -131,7 +138,7 @@ impl Records {
             start,
             end: newline,
         } = line;
-        if form.skips && self.skip(chunk, start, newline, form) {
+        if form.csv.comment.is_some() && self.skip(chunk, start, newline, form) {
             return;
         }
         let carriage_return = newline > start && chunk[newline - 1] == b'\r';
@@ -139,7 +146,7 @@ impl Records {
         let before = self.offsets.used;
         self.offsets.push_span(start..end);
         let mut found = 0;
-        for field in form.separator.fields(&chunk[start..end]) {
+        for field in form.csv.fields(&chunk[start..end]) {
             if found < self.fields {
                 self.offsets
                     .push_span(start + field.start..start + field.end);
@@ -167,7 +174,7 @@ impl Records {
         let before = self.count * self.arrangement.step;
         let found = self.offsets.used - before - 1;
         let start = self.offsets.all()[before].wrapping_add(1) as usize;
-        if form.skips && self.skip(chunk, start, newline, form) {
+        if form.csv.comment.is_some() && self.skip(chunk, start, newline, form) {
             self.offsets.used = before;
             self.offsets.push(offset(newline));
             return;
@@ -191,15 +198,14 @@ impl Records {
         self.offsets.push(offset(newline));
     }
 
-    /// Notes a line that is no record; false if it is one.
+    /// Notes a line that is a comment; false if it is a record.
     #[cold]
     fn skip(&mut self, chunk: &[u8], start: usize, newline: usize, form: LineForm) -> bool {
-        let is_header = form.header && start == 0;
-        let is_comment = start < newline && chunk.get(start).copied() == form.comment;
-        if is_header || is_comment {
+        let is_comment = start < newline && chunk.get(start).copied() == form.csv.comment;
+        if is_comment {
             self.skipped.push(self.count + self.malformed.len());
         }
-        is_header || is_comment
+        is_comment
     }
 
     /// The number of lines that are no records.

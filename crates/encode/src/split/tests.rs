@@ -42,10 +42,12 @@ fn lines_that_are_no_records_are_counted_apart() {
         header: true,
         separator: Separator::Byte(b';'),
         comment: Some(b'#'),
+        ..Csv::PLAIN
     };
     let chunk = b"a;b\n1;2\n# no; row\n#\n3\n4;,\n";
     let mut records = Records::default();
-    records.split(chunk, 2, LineForm::of(csv, LineEnding::Lf, true));
+    let form = LineForm::of(csv, LineEnding::Lf).after(4, 1);
+    records.split(chunk, 2, form);
     assert_eq!((records.len(), records.skipped()), (2, 3));
     assert_eq!(fields(chunk, &records, 1), [&b"4"[..], b","]);
     let mut malformed = records.malformed().to_vec();
@@ -61,7 +63,7 @@ fn comments_between_malformed_rows_are_counted() {
         ..Csv::PLAIN
     };
     let mut records = Records::default();
-    let form = LineForm::of(csv, LineEnding::Lf, false);
+    let form = LineForm::of(csv, LineEnding::Lf);
     records.split(b"1\n#\n2,3\n#\n4\n", 2, form);
     assert_eq!((records.len(), records.skipped()), (1, 2));
     let mut malformed = records.malformed().to_vec();
@@ -75,11 +77,11 @@ fn comments_between_malformed_rows_are_counted() {
 fn fields_can_have_several_bytes_between_them() {
     let form = |separator, comment| {
         let csv = Csv {
-            header: false,
             separator,
             comment,
+            ..Csv::PLAIN
         };
-        LineForm::of(csv, LineEnding::Lf, false)
+        LineForm::of(csv, LineEnding::Lf)
     };
     let chunk = b"; comment\n  1   -1\n2\t3 \n\n \n4\n5 6 7\n8 9\nunended 1";
     let mut records = Records::default();
@@ -118,13 +120,38 @@ fn fields_can_have_several_bytes_between_them() {
 }
 
 #[test]
+fn blanks_around_fields_are_cut_off() {
+    for (separator, chunk) in [
+        (Separator::Byte(b','), &b"# c\n 1 ,\tb c\n2,  \n 3\n"[..]),
+        (Separator::Byte(b'\t'), b"# c\n 1 \tb c \n2\t  \n 3\n"),
+        (Separator::Text(",\t"), b"# c\n 1 ,\t b c\n2,\t\n 3\n"),
+    ] {
+        let csv = Csv {
+            separator,
+            comment: Some(b'#'),
+            trim: true,
+            ..Csv::PLAIN
+        };
+        let mut records = Records::default();
+        records.split(chunk, 2, LineForm::of(csv, LineEnding::Lf));
+        assert_eq!((records.len(), records.skipped()), (2, 1));
+        assert_eq!(fields(chunk, &records, 0), [&b"1"[..], b"b c"]);
+        assert_eq!(fields(chunk, &records, 1), [&b"2"[..], b""]);
+        let (start, end) = records.record(0);
+        assert_eq!(chunk[start..end].first_chunk(), Some(b" 1 "));
+        let malformed = &records.malformed()[0];
+        assert_eq!((malformed.line(), &chunk[malformed.row()]), (2, &b" 3"[..]));
+    }
+}
+
+#[test]
 fn a_column_is_read_from_any_record() {
     let chunk = b"a,b\nc,dd\ne,\ng,h\n";
     let csv = Csv {
         separator: Separator::Text(","),
         ..Csv::PLAIN
     };
-    let text = LineForm::of(csv, LineEnding::Lf, false);
+    let text = LineForm::of(csv, LineEnding::Lf);
     for form in [LineForm::from(LineEnding::Lf), text] {
         let mut records = Records::default();
         records.split(chunk, 2, form);
@@ -262,8 +289,7 @@ fn endings() -> impl Strategy<Value = LineEnding> {
 
 fn equals_the_plain_twin(chunk: &[u8], ending: LineEnding) -> Result<(), TestCaseError> {
     let (mut split, mut plain) = (Records::default(), Records::default());
-    plain.begin(3, Arrangement::neighbours(3));
-    plain.offsets.push(u32::MAX);
+    plain.begin(3, Arrangement::neighbours(3), ending.into());
     plain.split_blocks(
         chunk,
         ending.into(),
@@ -290,13 +316,43 @@ proptest! {
         plainly(|| equals_the_plain_twin(&chunk, ending))?;
     }
 
+    /// A mark and a header before the first record change nothing but the places of the records.
+    #[test]
+    fn records_may_begin_after_something_else(
+        chunk in chunks(),
+        ending in endings(),
+        first in "(\u{feff})?([a,]{0,40}\n){0,3}",
+        is_text in any::<bool>(),
+    ) {
+        let separator = if is_text { Separator::Text(",") } else { Separator::Byte(b',') };
+        let form = LineForm::of(Csv { separator, ..Csv::PLAIN }, ending);
+        let (mut alone, mut after) = (Records::default(), Records::default());
+        alone.split(&chunk, 3, form);
+        let both = [first.as_bytes(), &chunk].concat();
+        let lines = first.matches('\n').count();
+        after.split(&both, 3, form.after(first.len(), lines));
+        prop_assert_eq!((alone.len(), lines), (after.len(), after.skipped()));
+        for record in 0..alone.len() {
+            prop_assert_eq!(fields(&chunk, &alone, record), fields(&both, &after, record));
+        }
+        let rows = |records: &Records, chunk: &[u8]| -> Vec<_> {
+            let mut rejects = records.malformed().to_vec();
+            records.count_skipped(&mut rejects);
+            let row = |reject: &Reject| (reject.line(), chunk[reject.row()].to_vec());
+            rejects.iter().map(row).collect()
+        };
+        let mut expected = rows(&alone, &chunk);
+        expected.iter_mut().for_each(|(line, _)| *line += lines);
+        prop_assert_eq!(expected, rows(&after, &both));
+    }
+
     /// A separator of one byte is also one of a text.
     #[test]
     fn texts_of_one_byte_split_as_the_byte_does(chunk in chunks(), ending in endings()) {
         let (mut byte, mut text) = (Records::default(), Records::default());
         byte.split(&chunk, 3, ending);
         let csv = Csv { separator: Separator::Text(","), ..Csv::PLAIN };
-        text.split(&chunk, 3, LineForm::of(csv, ending, false));
+        text.split(&chunk, 3, LineForm::of(csv, ending));
         prop_assert_eq!(byte.count, text.count);
         prop_assert_eq!(&byte.malformed, &text.malformed);
         for record in 0..byte.count {

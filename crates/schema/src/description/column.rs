@@ -60,7 +60,7 @@ impl Shared {
         if let Some(special) = table.column.iter().find(|column| is_special(column)) {
             ensure!(
                 flat,
-                "{}: integral_floats and captures are for syntax = \"csv\"",
+                "{}: null, integral_floats and captures are for syntax = \"csv\"",
                 special.name
             );
         }
@@ -71,7 +71,8 @@ impl Shared {
                 looking.name
             );
         }
-        let nulls = nulls(table.csv.as_ref())?;
+        let of_table = table.csv.as_ref().map_or(&[][..], |csv| &csv.null);
+        let of_table = nulls(of_table).within("csv")?;
         ensure!(
             count(&table.column) <= MOST_COLUMNS,
             "column: a table has at most {MOST_COLUMNS} columns; fields of structs count, too, and a list as three"
@@ -81,16 +82,18 @@ impl Shared {
             bail!("{name}: a column can't have the name of one that is added to the table");
         }
         unique("column", names())?;
-        unique(
-            "content",
-            table.column.iter().map(|column| column.content.as_str()),
-        )?;
+        // A header may have a name twice: the columns of plain CSV are known by their places.
+        if !table.csv.as_ref().is_some_and(|csv| csv.header) {
+            let contents = table.column.iter().map(|column| column.content.as_str());
+            unique("content", contents)?;
+        }
         let mut columns = Vec::new();
         for column in &table.column {
             let mut read = self.column(column, traces).within_named(&column.name)?;
             let capture = capture(column, table, read.kind).within_named(&column.name)?;
+            let of_column = column.null.as_deref().map(nulls).transpose();
             read.spelling = Spelling {
-                nulls,
+                nulls: of_column.within_named(&column.name)?.unwrap_or(of_table),
                 integral_floats: column.integral_floats,
                 capture,
             };
@@ -239,7 +242,8 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
 
 /// Whether a column, or anything nested in it, has what only plain fields can have.
 fn is_special(column: &ColumnSpec) -> bool {
-    column.integral_floats || column.capture.is_some() || column.field.iter().any(is_special)
+    let has_spelling = column.integral_floats || column.null.is_some();
+    has_spelling || column.capture.is_some() || column.field.iter().any(is_special)
 }
 
 /// Whether a column, or anything nested in it, is mandatory.

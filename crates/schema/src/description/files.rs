@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::spec::{CsvSpec, FilesSpec, SyntaxSpec, TableSpec};
+use super::spec::{FilesSpec, SyntaxSpec, TableSpec};
 use super::words::{identifier, leak, unique};
 use crate::naming::Piece;
 use crate::{Capture, Csv, NamePattern, Naming, Separator};
@@ -232,10 +232,16 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         "csv: comment {:?} is also the separator",
         csv.comment.as_deref().unwrap_or_default()
     );
+    ensure!(
+        !csv.trim || separator != Separator::Blanks,
+        "csv: trim: separator = \"{BLANKS}\" leaves no blanks around a field"
+    );
     Ok(Csv {
         header: csv.header,
         separator,
         comment,
+        bom: csv.bom,
+        trim: csv.trim,
     })
 }
 
@@ -288,14 +294,13 @@ fn one_byte(key: &str, text: &str) -> Result<u8> {
 }
 
 /// The spellings of NULL beside the empty field.
-pub(super) fn nulls(csv: Option<&CsvSpec>) -> Result<&'static [&'static str]> {
-    let spelled = csv.map_or(&[][..], |csv| &csv.null);
+pub(super) fn nulls(spelled: &[String]) -> Result<&'static [&'static str]> {
     ensure!(
         spelled.len() <= MOST_CAPTURES * 8,
-        "csv: null has at most {} spellings",
+        "null has at most {} spellings",
         MOST_CAPTURES * 8
     );
-    unique("spelling", spelled.iter().map(String::as_str)).within("csv: null")?;
+    unique("spelling", spelled.iter().map(String::as_str)).within("null")?;
     let beside_empty = spelled.iter().filter(|text| !text.is_empty());
     Ok(beside_empty
         .map(|text| leak(text))

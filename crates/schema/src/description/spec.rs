@@ -266,6 +266,10 @@ pub(super) struct CsvSpec {
     pub(super) separator: Option<String>,
     pub(super) comment: Option<String>,
     #[serde(default)]
+    pub(super) bom: bool,
+    #[serde(default)]
+    pub(super) trim: bool,
+    #[serde(default)]
     pub(super) null: Vec<String>,
 }
 
@@ -337,6 +341,8 @@ pub(super) struct ColumnSpec {
     /// Whether `5.0` is an integer.
     #[serde(default)]
     pub(super) integral_floats: bool,
+    /// Spellings of NULL in this column, in place of those of the table.
+    pub(super) null: Option<Vec<String>>,
     /// The capture of the file's name that is the value.
     pub(super) capture: Option<String>,
     /// The parts of a struct, or the one item of a list.

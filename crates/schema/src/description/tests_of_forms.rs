@@ -154,6 +154,7 @@ fn the_form_of_lines_is_read_and_checked() {
         header: true,
         separator: crate::Separator::Byte(b'\t'),
         comment: Some(b'#'),
+        ..crate::Csv::PLAIN
     };
     assert_eq!(table.csv, expected);
     assert_eq!(table.columns[0].spelling.nulls, ["NA"]);
@@ -188,11 +189,55 @@ fn the_form_of_lines_is_read_and_checked() {
         ("null = [\"a\", \"a\"]", "the spelling a occurs twice"),
         ("headers = true", "unknown field `headers`"),
         ("header = 1", "invalid type"),
+        ("bom = \"yes\"", "invalid type"),
+        (
+            "separator = \"blanks\"\ntrim = true",
+            "csv: trim: separator = \"blanks\" leaves no blanks around a field",
+        ),
     ] {
         wrong(&with(csv), message);
     }
     let json = with("header = true").replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1);
     wrong(&json, "csv: only for syntax = \"csv\"");
+    let csv = parse(&with("bom = true\ntrim = true")).unwrap()[0].tables[0].csv;
+    assert!(csv.bom && csv.trim);
+    assert!(!expected.bom && !expected.trim);
+}
+
+/// What a header has twice, or not at all, is still the name of a column of plain CSV.
+#[test]
+fn a_header_may_have_a_name_twice_or_an_empty_one() {
+    let twice = SMALL.replacen("content = \"mood\"", "content = \"time\"", 1);
+    wrong(&twice, "the content time occurs twice");
+    let header = "[table.csv]\nheader = true\n[table.published]";
+    let with_header = twice.replacen("[table.published]", header, 1);
+    let contents = |text: &str| parse(text).unwrap()[0].tables[0].columns.iter();
+    let contents = |text: &str| contents(text).map(|column| column.content);
+    assert!(contents(&with_header).eq(["time", "time"]));
+    let empty = with_header.replace("content = \"time\"", "content = \"\"");
+    assert!(contents(&empty).eq(["", ""]));
+}
+
+#[test]
+fn a_column_may_have_spellings_of_null_of_its_own() {
+    let text = SMALL.replacen(
+        "[table.published]",
+        "[table.csv]\nnull = [\"NA\"]\n[table.published]",
+        1,
+    );
+    let text = text.replacen("doc = \"how\"", "doc = \"how\"\nnull = [\"-\", \"\"]", 1);
+    let columns = parse(&text).unwrap()[0].tables[0].columns;
+    let nulls = columns.iter().map(|column| column.spelling.nulls);
+    assert!(nulls.eq([&["NA"][..], &["-"]]));
+    wrong(
+        &text.replacen("[\"-\", \"\"]", "[\"-\", \"-\"]", 1),
+        "days: mood: null: the spelling - occurs twice",
+    );
+    let json = SMALL.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1);
+    wrong(
+        &json.replacen("doc = \"how\"", "doc = \"how\"\nnull = []", 1),
+        "mood: null, integral_floats and captures are for syntax = \"csv\"",
+    );
 }
 
 #[test]

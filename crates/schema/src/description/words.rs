@@ -157,19 +157,29 @@ pub(super) fn prose(text: &str) -> Result<&'static str> {
     printable(&line)
 }
 
-/// A text that is printed as it reads: without control characters, which terminals obey, and without marks that turn
-/// the direction of what follows.
+/// Whether a text is printed as it reads: it has no control characters, which terminals obey, and no marks that turn the
+/// direction of what follows. No text of a description has any.
+///
+/// ```
+/// use tracelake_schema::description::is_printable;
+/// assert!(is_printable("Größe, %") && !is_printable("a\tb") && !is_printable("a\u{202e}b"));
+/// ```
+#[must_use]
+pub fn is_printable(text: &str) -> bool {
+    !text.chars().any(is_hidden)
+}
+
+fn is_hidden(letter: char) -> bool {
+    let turns = matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    letter.is_control() || turns
+}
+
+/// A text that is printed as it reads.
 pub(super) fn printable(text: &str) -> Result<&'static str> {
-    let turns = |letter| {
-        matches!(
-            letter,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        )
-    };
-    let hidden = text
-        .chars()
-        .find(|&letter| letter.is_control() || turns(letter));
-    if let Some(letter) = hidden {
+    if let Some(letter) = text.chars().find(|letter| is_hidden(*letter)) {
         bail!(
             "{text:?} has the character U+{:04X}, which can't be printed",
             u32::from(letter)
