@@ -8,6 +8,7 @@ mod cells;
 mod date_times;
 mod days;
 mod door;
+mod drafts;
 mod forms;
 pub(crate) mod language;
 mod tutorial;
