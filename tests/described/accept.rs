@@ -1,6 +1,13 @@
 //! `--accept`: files of built-in traces as users have them, read on request and counted.
 
-use tracelake_testkit::{Run, Scratch, convert, good_row, gzip, manifest, run, table};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+
+use super::describe;
+use super::language::{CODES, one_table};
+use tracelake_testkit::{
+    Run, Scratch, convert, good_row, gzip, manifest, read_arrow, read_output, run, table,
+};
 
 /// The good row of a table with integers as pandas writes a column with a gap.
 fn as_floats(row: &str, name: &str) -> (String, u64) {
@@ -153,4 +160,98 @@ fn a_float_with_a_fraction_stays_a_bad_row() {
         "{}",
         refused.message()
     );
+}
+
+/// Rows of quoted CSV and of JSON lines with 4 integers spelled as floats, a row without any, and a bad row. The last
+/// column is a list.
+const SYNTAXES: [(&str, &str, &str); 2] = [
+    (
+        "quoted-csv",
+        "readings.csv",
+        "time,mood,after\n5.0,1.0,\"[1.0, 2]\"\n\"7.00\",,\n8,2,[3]\n9.0,1.5,\n",
+    ),
+    (
+        "json",
+        "readings.json",
+        "{\"time\":5.0,\"mood\":1.0,\"after\":[1.0,2]}\n{\"time\":\"7.00\"}\n{\"time\":8,\"mood\":2,\"after\":[3]}\n\
+         {\"time\":9.0,\"mood\":1.5}\n",
+    ),
+];
+
+/// The source of one of them, and its description.
+fn of_syntax((syntax, file, text): (&str, &str, &str)) -> (Scratch, String) {
+    let scratch = Scratch::new();
+    scratch.file(file, text.as_bytes());
+    let table = format!("files = \"whole\"\nsyntax = \"{syntax}\"\ntime = \"time\"");
+    let item = "[[table.column.field]]\nname = \"item\"\ncontent = \"item\"\nformat = \"ANY\"\n\
+                obfuscation = \"unchanged\"\ndoc = \"A value.\"\nkind = \"integer\"";
+    let columns = [
+        ("time", "kind = \"integer\"\nunit = \"seconds since 1970\""),
+        ("mood", "kind = \"code\"\ncodes = \"mood\""),
+        ("after", &format!("kind = \"list\"\n{item}")),
+    ];
+    let description = describe(
+        &scratch,
+        "weather.toml",
+        &(one_table(&table, &columns) + CODES),
+    );
+    (scratch, description.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn integers_in_quoted_csv_and_json_may_be_floats_on_request() {
+    for form in SYNTAXES {
+        let (scratch, description) = of_syntax(form);
+        let trace = ["--trace", &description];
+        let refused = scratch.convert(&trace);
+        assert_eq!(refused.code, 4, "{}", refused.stderr);
+        let says = "pass --accept integral-floats";
+        assert!(refused.message().contains(says), "{}", refused.message());
+        let accept = ["--accept", "integral-floats"];
+        let strict = scratch.convert(&[trace, accept].concat());
+        assert_eq!(strict.code, 4, "{}", strict.stderr);
+        let says = "readings.mood: not an integer in decimal digits: '1.5'";
+        assert!(strict.message().contains(says), "{}", strict.message());
+        let options = [&trace[..], &accept, &["--on-bad-row", "reject"]].concat();
+        for format in ["arrow", "parquet"] {
+            let out = scratch.out();
+            let _ = std::fs::remove_dir_all(&out);
+            let run = scratch.convert(&[&options[..], &["--format", format]].concat());
+            assert_eq!(run.code, 3, "{}", run.stderr);
+            let part = &manifest(&out)["tables"][0]["parts"][0];
+            assert_eq!(part["integral_floats_accepted"], 4, "{form:?}");
+            assert_eq!(
+                (&part["rows_out"], &part["rows_rejected"]),
+                (&3.into(), &1.into())
+            );
+            assert_eq!(
+                (&part["time_min"], &part["time_max"]),
+                (&5.into(), &8.into())
+            );
+            let path = out.join(part["output"]["path"].as_str().unwrap());
+            let rows = match format {
+                "arrow" => read_arrow(&path).remove(0),
+                _ => read_output(&path),
+            };
+            let times = rows.column(0).as_primitive::<Int64Type>();
+            assert_eq!(times.values(), &[5, 7, 8]);
+            let moods = rows.column(1).as_primitive::<Int32Type>().iter();
+            assert_eq!(moods.collect::<Vec<_>>(), [Some(1), None, Some(2)]);
+            let items = rows.column(2).as_list::<i32>().values();
+            assert_eq!(items.as_primitive::<Int64Type>().values(), &[1, 2, 3]);
+            let verified = verified(&scratch);
+            assert_eq!(verified.code, 0, "{}", verified.stderr);
+        }
+        // A range of time is of the values.
+        std::fs::remove_dir_all(scratch.out()).unwrap();
+        scratch.convert_well(&[&trace[..], &accept, &["--time", "6s..9s"]].concat());
+        let part = &manifest(&scratch.out())["tables"][0]["parts"][0];
+        assert_eq!(
+            (&part["rows_out"], &part["rows_not_selected"]),
+            (&2.into(), &2.into())
+        );
+        assert_eq!(part["integral_floats_accepted"], 1);
+        let verified = verified(&scratch);
+        assert_eq!(verified.code, 0, "{}", verified.stderr);
+    }
 }

@@ -13,6 +13,9 @@ use tracelake_testkit::{
 
 use super::describe;
 
+/// Names of codes, for the end of a description with `codes = "mood"`.
+pub(crate) const CODES: &str = "[[codes.mood]]\nvalue = 1\nname = \"GLAD\"\ndoc = \"Glad.\"\n";
+
 /// A description of one table, `readings`, with these lines in its table and these columns.
 pub(crate) fn one_table(table: &str, columns: &[(&str, &str)]) -> String {
     let columns: String = columns

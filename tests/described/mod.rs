@@ -91,7 +91,7 @@ fn two_gardens(scratch: &Scratch) -> (String, String) {
 }
 
 /// A description beside the source.
-fn describe(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
+pub(crate) fn describe(scratch: &Scratch, name: &str, text: &str) -> PathBuf {
     let path = scratch.path().join(name);
     fs::write(&path, text).unwrap();
     path

@@ -2,6 +2,7 @@
 
 mod alone;
 mod beside;
+mod claims;
 #[cfg(target_os = "linux")]
 mod hostile;
 mod manifest;

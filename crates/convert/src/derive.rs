@@ -143,6 +143,7 @@ fn edges(
             Row {
                 cells: sources.iter().map(cell).collect(),
                 mapped: 0,
+                integral_floats: 0,
             }
         }));
     }

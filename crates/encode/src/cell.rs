@@ -3,7 +3,7 @@
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind, Zone};
 
-use crate::value::{self, sentinel};
+use crate::value::{self, Spelled, other_spelling};
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,26 +33,66 @@ pub struct Row {
     pub cells: Vec<Cell>,
     /// Values that were spelled differently and mapped to a sentinel.
     pub mapped: u64,
+    /// Integers that were accepted although they are spelled `5.0`.
+    pub integral_floats: u64,
 }
 
-/// Reads a number, or a date-time as its microseconds, as [`value`] does; counts values that are mapped to a sentinel.
-pub(crate) fn number(
-    column: &'static Column,
-    text: &[u8],
-    mapped: &mut u64,
-) -> Result<Cell, Fault> {
-    match column.kind {
-        Kind::Float => value::float(text).map(Cell::Float),
-        Kind::Code => value::code(text).map(Cell::Code),
-        Kind::DateTime(zone) => value::date_time(text, zone).map(Cell::Integer),
-        _ => match value::integer(text) {
-            Ok(integer) => Ok(Cell::Integer(integer)),
-            Err(fault) => {
-                let sentinel = sentinel(column, text, fault).ok_or(fault)?;
-                *mapped += 1;
-                Ok(Cell::Integer(sentinel.value))
-            }
-        },
+/// Reads the numbers of a row, and counts those in another spelling.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NumberReader {
+    accepts_integral_floats: bool,
+    /// Values that were mapped to a sentinel.
+    pub(crate) mapped: u64,
+    /// Integers that were accepted although they are spelled `5.0`.
+    pub(crate) integral_floats: u64,
+}
+
+impl NumberReader {
+    /// Has read nothing yet.
+    pub(crate) fn new(accepts_integral_floats: bool) -> Self {
+        Self {
+            accepts_integral_floats,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a number, or a date-time as its microseconds, as [`value`] does.
+    pub(crate) fn read(&mut self, column: &'static Column, text: &[u8]) -> Result<Cell, Fault> {
+        match column.kind {
+            Kind::Float => value::float(text).map(Cell::Float),
+            Kind::DateTime(zone) => value::date_time(text, zone).map(Cell::Integer),
+            Kind::Code => match value::code(text) {
+                Ok(code) => Ok(Cell::Code(code)),
+                Err(fault) => {
+                    let (value, spelled) = self.other(column, text, fault)?;
+                    let code = i32::try_from(value).map_err(|_| fault)?;
+                    self.count(spelled);
+                    Ok(Cell::Code(code))
+                }
+            },
+            _ => match value::integer(text) {
+                Ok(integer) => Ok(Cell::Integer(integer)),
+                Err(fault) => {
+                    let (value, spelled) = self.other(column, text, fault)?;
+                    self.count(spelled);
+                    Ok(Cell::Integer(value))
+                }
+            },
+        }
+    }
+
+    fn other(
+        self,
+        column: &'static Column,
+        text: &[u8],
+        fault: Fault,
+    ) -> Result<(i64, Spelled), Fault> {
+        other_spelling(column, text, fault, self.accepts_integral_floats).ok_or(fault)
+    }
+
+    fn count(&mut self, spelled: Spelled) {
+        self.mapped += u64::from(spelled == Spelled::AsSentinel);
+        self.integral_floats += u64::from(spelled == Spelled::AsFloat);
     }
 }
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_schema::Column;
 
-use crate::cell::{Cell, number};
+use crate::cell::{Cell, NumberReader};
 use crate::nodes::{MaxLevels, Node};
 use crate::row_fields::{LeafFields, RowFields};
 
@@ -39,7 +39,7 @@ pub(crate) fn read(
         let mut reader = LeafReader {
             text,
             rows,
-            mapped: 0,
+            numbers: NumberReader::default(),
             faulty: Vec::new(),
         };
         let top = MaxLevels {
@@ -47,7 +47,7 @@ pub(crate) fn read(
             repetition: 0,
         };
         let values = reader.column(node, field.data_type(), top);
-        (values, reader.mapped, reader.faulty)
+        (values, reader.numbers.mapped, reader.faulty)
     });
     let columns: Vec<_> = columns.collect();
     let mut faulty: Vec<usize> = columns
@@ -72,7 +72,7 @@ pub(crate) fn read(
 struct LeafReader<'a> {
     text: &'a [u8],
     rows: &'a RowFields,
-    mapped: u64,
+    numbers: NumberReader,
     faulty: Vec<usize>,
 }
 
@@ -138,7 +138,7 @@ impl LeafReader<'_> {
                 break;
             };
             let text = &self.text[start..end];
-            if values.push(node.column, text, &mut self.mapped).is_err() {
+            if values.push(node.column, text, &mut self.numbers).is_err() {
                 self.faulty.push(leaf.row_of(index));
                 values.push_filler();
             }
@@ -198,7 +198,7 @@ impl Values {
         &mut self,
         column: &'static Column,
         text: &[u8],
-        mapped: &mut u64,
+        reader: &mut NumberReader,
     ) -> Result<(), Fault> {
         match self {
             Self::Booleans(values) => values.push(match text {
@@ -210,7 +210,7 @@ impl Values {
                 bytes.extend_from_slice(text);
                 ends.push(bytes.len());
             }
-            numbers => match (numbers, number(column, text, mapped)?) {
+            numbers => match (numbers, reader.read(column, text)?) {
                 (Self::Integers(values) | Self::DateTimes(values, _), Cell::Integer(value)) => {
                     values.push(value);
                 }

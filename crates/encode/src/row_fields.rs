@@ -193,6 +193,8 @@ pub struct RowFields {
     rows: usize,
     /// Values that were spelled differently and mapped to a sentinel before their text was taken.
     mapped: u64,
+    /// Integers that were spelled `5.0` before their text was taken.
+    integral_floats: u64,
 }
 
 impl RowFields {
@@ -203,6 +205,7 @@ impl RowFields {
             leaves: leaves.map(|leaf| LeafFields::new(leaf.most)).collect(),
             rows: 0,
             mapped: 0,
+            integral_floats: 0,
         }
     }
 
@@ -216,6 +219,11 @@ impl RowFields {
         self.mapped
     }
 
+    /// Integers that were spelled `5.0` before their text was taken.
+    pub(crate) fn integral_floats(&self) -> u64 {
+        self.integral_floats
+    }
+
     /// Bytes that the values and levels take.
     pub(crate) fn bytes(&self) -> usize {
         let leaves = self.leaves.iter();
@@ -226,7 +234,7 @@ impl RowFields {
 
     /// Removes all rows and keeps their room.
     pub(crate) fn clear(&mut self) {
-        (self.rows, self.mapped) = (0, 0);
+        (self.rows, self.mapped, self.integral_floats) = (0, 0, 0);
         self.leaves.iter_mut().for_each(LeafFields::clear);
     }
 
@@ -262,6 +270,7 @@ impl RowFields {
             self.push_cell(node, cell, 0, text);
         }
         self.mapped += row.mapped;
+        self.integral_floats += row.integral_floats;
         self.end_row();
     }
 

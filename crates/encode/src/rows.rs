@@ -58,8 +58,9 @@ pub struct RowGroupBuilder {
     origins: Vec<Origin>,
     /// The index of the column that orders rows in time.
     time: Option<usize>,
-    /// Values that were mapped to a sentinel before they came here.
+    /// Values that were mapped to a sentinel, and integers that were spelled `5.0`, before they came here.
     mapped: u64,
+    integral_floats: u64,
     /// The most rows in a row group.
     most_rows: usize,
     /// Good rows since the last row group, and before.
@@ -85,6 +86,7 @@ impl RowGroupBuilder {
             origins: Vec::new(),
             time: table.time.map(|time| nodes[time].leaves.start),
             mapped: 0,
+            integral_floats: 0,
             most_rows,
             rows: 0,
             before: 0,
@@ -120,6 +122,7 @@ impl RowGroupBuilder {
                 .collect(),
             time: order.table.time,
             mapped: 0,
+            integral_floats: 0,
             most_rows,
             rows: 0,
             before: 0,
@@ -199,6 +202,7 @@ impl RowGroupBuilder {
             })?;
             self.rows += rows.len();
             self.mapped += rows.mapped();
+            self.integral_floats += rows.integral_floats();
         }
         Ok(faulty.into_iter().collect())
     }
@@ -238,7 +242,8 @@ impl RowGroupBuilder {
     /// How many integers were accepted that are spelled `5.0`.
     pub(crate) fn integral_floats(&self) -> u64 {
         let columns = self.columns.iter();
-        columns.map(|column| column.integral_floats()).sum()
+        let accepted: u64 = columns.map(|column| column.integral_floats()).sum();
+        self.integral_floats + accepted
     }
 
     /// The smallest and the largest time in all row groups made so far.

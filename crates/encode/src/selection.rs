@@ -8,9 +8,9 @@ use tracelake_core::selection::Sample;
 use tracelake_schema::Kind;
 
 use crate::cell::Cell;
-use crate::column::{is_null, other_spelling};
+use crate::column::is_null;
 use crate::split::Records;
-use crate::value;
+use crate::value::{self, other_spelling};
 
 /// Integer keys whose class is remembered, as a power of two. Traces have up to 100,000 machines, and a part has about
 /// as many jobs; 1 MiB stays in the second-level cache.

@@ -12,6 +12,10 @@ use super::corrupt;
 /// The hint for a file of the lake that isn't what was committed.
 pub(super) const AGAIN: &str = "run convert again to restore it";
 
+/// The hint for a manifest that no run would write.
+pub(super) const OTHER_LAKE: &str =
+    "the manifest was changed: take the original, or convert into another directory";
+
 /// Checks that a file has the bytes it was committed with.
 pub(super) fn verify_file(
     context: &Context,

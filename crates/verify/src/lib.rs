@@ -24,6 +24,7 @@ mod number;
 mod output;
 mod parsed;
 mod parts;
+mod rejected;
 pub mod release;
 mod release_files;
 mod released;
@@ -43,11 +44,12 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_core::words::for_shell;
 use tracelake_lake::manifest::{Manifest, PartFacts};
-use tracelake_lake::store::{files, foreign_files, read_manifest};
+use tracelake_lake::store::{MANIFEST, files, foreign_files, read_manifest};
 use tracelake_location::{Location, LocationKind};
-use tracelake_schema::Trace;
+use tracelake_schema::{SYNTHETIC, Trace};
 
 use claims::contradictions;
+use file::OTHER_LAKE;
 use parts::LakeView;
 pub use release_files::{is_far_short, parts_alone};
 use released::verify_release;
@@ -249,6 +251,7 @@ pub(crate) fn verify_lake(
         .collect();
     findings.extend(strays(root, &manifest)?);
     findings.extend(contradictions(root, trace, &manifest));
+    findings.extend(plan.and_then(|plan| not_published(root, plan, &manifest)));
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
     // The parts of one source are compared with it in one pass.
     let same_source = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
@@ -356,6 +359,15 @@ fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
             .hint("move it out of the lake")
     };
     Ok(strays.map(finding).collect())
+}
+
+/// What is wrong with a manifest that doesn't say that its source is synthetic.
+fn not_published(root: &Location, plan: &Plan, manifest: &Manifest) -> Option<Error> {
+    let is_wrong = plan.origin.synthetic && !manifest.origin.synthetic;
+    let reason = format!(
+        "says that the source was published, but {SYNTHETIC} says that tracelake generate made it"
+    );
+    is_wrong.then(|| corrupt(reason).at(root.join(MANIFEST)).hint(OTHER_LAKE))
 }
 
 fn corrupt(reason: impl Into<String>) -> Error {

@@ -90,9 +90,14 @@ pub(super) fn code(text: &str) -> Option<i32> {
     i32::try_from(integer(text)?).ok()
 }
 
-/// Reads a float: digits with an optional minus, an optional point and an optional exponent; the
-/// value is finite.
+/// Reads a float that is finite.
 pub(super) fn float(text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok().filter(|_| is_float(text))?;
+    value.is_finite().then_some(value)
+}
+
+/// Whether a text has the form of a float: digits with an optional minus, an optional point and an optional exponent.
+pub(super) fn is_float(text: &str) -> bool {
     let plain = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = match plain.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -106,8 +111,7 @@ pub(super) fn float(text: &str) -> Option<f64> {
     };
     let is_exponent =
         exponent.is_none_or(|text| digits(text.strip_prefix(['+', '-']).unwrap_or(text)));
-    let value: f64 = text.parse().ok().filter(|_| is_mantissa && is_exponent)?;
-    value.is_finite().then_some(value)
+    is_mantissa && is_exponent
 }
 
 fn digits(text: &str) -> bool {

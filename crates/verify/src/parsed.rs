@@ -294,24 +294,40 @@ fn unescaped(inner: &str) -> String {
 }
 
 /// Whether a value of the source equals that of an array in a row.
-pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, row: usize) -> bool {
+pub(super) fn equals(
+    order: &FieldOrder,
+    column: &Column,
+    value: &ParsedValue,
+    array: &dyn Array,
+    row: usize,
+) -> bool {
     let text = match value {
         ParsedValue::Null => return array.is_null(row),
         _ if array.is_null(row) => return false,
         ParsedValue::Word(text) | ParsedValue::Text(text) => text.as_str(),
         ParsedValue::List(_) | ParsedValue::Struct(_) => "",
     };
+    let read = |text| match order.accept.integral_floats {
+        true => number::integral(text),
+        false => number::integer(text),
+    };
     match column.kind {
         Kind::Integer => {
             let sentinel = other_spellings(column).find(|(spelling, _)| *spelling == text);
-            let expected = sentinel.map_or_else(|| number::integer(text), |(_, value)| Some(value));
+            let expected = sentinel.map_or_else(|| read(text), |(_, value)| Some(value));
             expected == Some(array.as_primitive::<Int64Type>().value(row))
         }
         Kind::DateTime(zone) => {
             let found = array.as_primitive::<TimestampMicrosecondType>().value(row);
             matches!(value, ParsedValue::Text(text) if number::date_time(text, zone) == Some(found))
         }
-        Kind::Code => number::code(text) == Some(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Code => {
+            let expected = match order.accept.integral_floats {
+                true => number::integral(text).and_then(|value| i32::try_from(value).ok()),
+                false => number::code(text),
+            };
+            expected == Some(array.as_primitive::<Int32Type>().value(row))
+        }
         Kind::Float => number::float(text).is_some_and(|expected| {
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
         }),
@@ -332,6 +348,7 @@ pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, ro
                 columns.into_iter().all(|(column, array)| {
                     let value = fields.iter().find(|(name, _)| *name == column.content);
                     equals(
+                        order,
                         column,
                         value.map_or(&ParsedValue::Null, |(_, value)| value),
                         array,
@@ -350,7 +367,7 @@ pub(super) fn equals(column: &Column, value: &ParsedValue, array: &dyn Array, ro
                     .expect("the catalog gives every list an item");
                 let mut numbered = items.iter().enumerate();
                 numbered.len() == found.len()
-                    && numbered.all(|(at, item)| equals(of_items, item, &found, at))
+                    && numbered.all(|(at, item)| equals(order, of_items, item, &found, at))
             }
             _ => false,
         },
@@ -365,29 +382,38 @@ fn other_spellings(column: &Column) -> impl Iterator<Item = (&'static str, i64)>
 
 /// How many integers in a value use another spelling of a sentinel.
 pub(super) fn count_other_spellings(column: &Column, value: &ParsedValue) -> u64 {
+    count(column, value, |column, text| {
+        other_spellings(column).any(|(spelling, _)| spelling == text)
+    })
+}
+
+/// How many integers in a value are spelled as floats.
+pub(super) fn count_floats(column: &Column, value: &ParsedValue) -> u64 {
+    count(column, value, |column, text| {
+        matches!(column.kind, Kind::Integer | Kind::Code) && text.contains('.')
+    })
+}
+
+/// How many words and texts in a value have a property.
+fn count(column: &Column, value: &ParsedValue, has: fn(&Column, &str) -> bool) -> u64 {
     match value {
         ParsedValue::Null => 0,
         ParsedValue::Struct(fields) => {
             let columns = column.fields.iter();
-            let count = |field: &Column| {
+            let in_field = |field: &Column| {
                 let value = fields.iter().find(|(name, _)| *name == field.content);
-                value.map_or(0, |(_, value)| count_other_spellings(field, value))
+                value.map_or(0, |(_, value)| count(field, value, has))
             };
-            columns.map(count).sum()
+            columns.map(in_field).sum()
         }
         ParsedValue::List(items) => {
             let item = column
                 .fields
                 .first()
                 .expect("the catalog gives every list an item");
-            items
-                .iter()
-                .map(|value| count_other_spellings(item, value))
-                .sum()
+            items.iter().map(|value| count(item, value, has)).sum()
         }
-        ParsedValue::Word(text) | ParsedValue::Text(text) => other_spellings(column)
-            .filter(|(spelling, _)| spelling == text)
-            .count() as u64,
+        ParsedValue::Word(text) | ParsedValue::Text(text) => u64::from(has(column, text)),
     }
 }
 

@@ -4,6 +4,7 @@
 //! A blank line is a row too. A row has at most [`LONGEST`] bytes, so a file that inflates to one huge
 //! line doesn't fill the memory.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use tracelake_schema::{Csv, Separator, Syntax};
 
 use super::archive::{self, Member};
 use super::corrupt;
+use super::rejected::RejectedText;
 
 /// The longest row in bytes, without its line end.
 const LONGEST: usize = 1 << 20;
@@ -44,7 +46,10 @@ pub(super) struct SourceText {
     pending: Option<Vec<u8>>,
     /// Headers that were accepted, though the table has none.
     pub(super) headers_accepted: u64,
-    /// Lines and rows read so far; a header isn't a row.
+    /// Whether the first line ends with `\r\n`, as the others should then.
+    is_crlf: bool,
+    /// Bytes, lines and rows read so far; a header isn't a row.
+    bytes: u64,
     lines: u64,
     rows: u64,
 }
@@ -85,6 +90,8 @@ impl SourceText {
             csv: table.csv,
             pending: None,
             headers_accepted: 0,
+            is_crlf: false,
+            bytes: 0,
             lines: 0,
             rows: 0,
         };
@@ -167,6 +174,10 @@ impl SourceText {
             if row.len() == start {
                 break;
             }
+            if self.bytes == 0 {
+                self.is_crlf = row.strip_suffix(b"\n").unwrap_or(row).ends_with(b"\r");
+            }
+            self.bytes += (row.len() - start) as u64;
             self.lines += 1;
             if without_line_end(row).len() > LONGEST {
                 let reason = format!("a row of more than {LONGEST} bytes, which convert refuses");
@@ -335,9 +346,12 @@ impl FieldSplitter {
 /// The rows of one part that weren't rejected.
 pub(super) struct PartRows<'a> {
     text: &'a mut SourceText,
+    order: &'a FieldOrder,
     rejects: Option<Rejects>,
     /// `None` for JSON lines.
     fields: Option<FieldSplitter>,
+    /// Another one for rejected rows, which may leave it unusable; `None` before the first of them, and after such one.
+    rejected_fields: Option<FieldSplitter>,
     /// Whether it is the first part of the text.
     is_first: bool,
     /// The number of the first row after the part.
@@ -354,7 +368,7 @@ impl<'a> PartRows<'a> {
     /// Skips to the rows `rows`, counted from 0. `rejects` is the rejects file of the part.
     pub(super) fn new(
         text: &'a mut SourceText,
-        order: &FieldOrder,
+        order: &'a FieldOrder,
         rows: Range<u64>,
         rejects: Option<&Location>,
     ) -> Result<Self> {
@@ -365,8 +379,10 @@ impl<'a> PartRows<'a> {
             .then(|| FieldSplitter::new(syntax == Syntax::QuotedCsv, text.csv));
         Ok(Self {
             text,
+            order,
             rejects: rejects.map(Rejects::open).transpose()?,
             fields,
+            rejected_fields: None,
             is_first: rows.start == 0,
             end: rows.end,
             row,
@@ -392,6 +408,7 @@ impl<'a> PartRows<'a> {
                 {
                     return Err(at("the row is not as in the rejects file".to_owned()));
                 }
+                self.check_reject(&reject)?;
                 self.rejected += 1;
                 self.rejects.as_mut().map_or(Ok(()), Rejects::advance)?;
                 continue;
@@ -409,6 +426,52 @@ impl<'a> PartRows<'a> {
                 }
             }
             return Ok(true);
+        }
+    }
+
+    /// Compares what the rejects file says of the current row with what is wrong with it.
+    fn check_reject(&mut self, reject: &RejectedRow) -> Result<()> {
+        let Some(file) = &self.rejects else {
+            return Ok(());
+        };
+        let wrong = |reason: String| {
+            let at = corrupt(reason).at(&file.path).line(file.line, None);
+            Err(at.field(self.order.table.name))
+        };
+        let start = self.text.bytes - self.row.len() as u64;
+        if reject.byte != start {
+            let (line, byte) = (self.line, reject.byte);
+            return wrong(format!(
+                "says that line {line} of the source starts at byte {byte}, but it starts at byte {start}"
+            ));
+        }
+        let line = self.row.strip_suffix(b"\n").unwrap_or(&self.row);
+        let body = without_line_end(&self.row);
+        // A last line without its end has the one that the others have.
+        let is_ended = line.len() < self.row.len() || !self.text.is_crlf;
+        let row = RejectedText {
+            raw: if self.text.is_crlf { body } else { line },
+            is_blank: body.is_empty(),
+            has_other_end: is_ended && (body.len() < line.len()) != self.text.is_crlf,
+            is_first: start == 0,
+            fields: match self.order.table.syntax {
+                Syntax::Json => Some(ByteRecord::from(vec![body])),
+                Syntax::Csv | Syntax::QuotedCsv => {
+                    let (is_quoted, separator) = (self.text.is_quoted, self.text.separator);
+                    let fields = self
+                        .rejected_fields
+                        .get_or_insert_with(|| FieldSplitter::new(is_quoted, separator));
+                    let split = fields.split(body).ok().cloned();
+                    if split.is_none() {
+                        self.rejected_fields = None;
+                    }
+                    split
+                }
+            },
+        };
+        match row.contradiction(self.order, reject.column.as_deref(), &reject.reason) {
+            Some(reason) => wrong(format!("says of line {} of the source {reason}", self.line)),
+            None => Ok(()),
         }
     }
 
@@ -435,6 +498,8 @@ impl<'a> PartRows<'a> {
 struct Rejects {
     path: Location,
     file: BufReader<Reader>,
+    /// Lines read so far.
+    line: u64,
     next: Option<RejectedRow>,
 }
 
@@ -442,17 +507,21 @@ struct Rejects {
 #[derive(Deserialize)]
 struct RejectedRow {
     line: u64,
+    byte: u64,
+    column: Option<String>,
+    reason: String,
     raw: String,
     raw_base64: Option<String>,
 }
 
 impl RejectedRow {
-    fn raw(self) -> Result<Vec<u8>> {
-        match self.raw_base64 {
+    fn raw(&self) -> Result<Cow<'_, [u8]>> {
+        match &self.raw_base64 {
             Some(text) => STANDARD
                 .decode(text)
+                .map(Cow::Owned)
                 .map_err(|error| corrupt(format!("raw_base64 is not Base64: {error}"))),
-            None => Ok(self.raw.into_bytes()),
+            None => Ok(Cow::Borrowed(self.raw.as_bytes())),
         }
     }
 }
@@ -464,6 +533,7 @@ impl Rejects {
         let mut rejects = Self {
             path,
             file,
+            line: 0,
             next: None,
         };
         rejects.advance()?;
@@ -480,6 +550,7 @@ impl Rejects {
         read.map_err(|error| failed(&self.path, error))?;
         self.next = None;
         if !line.is_empty() {
+            self.line += 1;
             let reject = serde_json::from_slice(&line);
             let broken = |error| corrupt(format!("not a line of a rejects file: {error}"));
             self.next = Some(reject.map_err(|error| broken(error).at(&self.path))?);

@@ -12,6 +12,7 @@ use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 
+use super::file::OTHER_LAKE;
 use super::output::Output;
 use super::sources::SourceFile;
 use super::text::{PartRows, SourceText, failed};
@@ -25,16 +26,7 @@ pub(super) fn verify_values(
     output: Output,
     rejects: Option<&Location>,
 ) -> Result<u64> {
-    let length = part.digested(file.is_cut);
-    let now = file.fingerprints.get(&length).map(|now| now.sha256);
-    if now != Some(part.source.sha256) {
-        let reason = format!(
-            "has SHA-256 {}, but the lake was made from {}",
-            now.map_or_else(String::new, |now| now.to_string()),
-            part.source.sha256
-        );
-        return Err(corrupt(reason).at(&file.path).field(table.name));
-    }
+    verify_source(file, part).map_err(|error| error.field(table.name))?;
     let range = file.rows(part);
     if file.holds_parts {
         let archive = match &mut file.archive {
@@ -68,6 +60,33 @@ pub(super) fn verify_values(
         output,
         &mut rows,
     )
+}
+
+/// Compares the size and the digest of a source with those that the part was made from.
+fn verify_source(file: &SourceFile, part: &PartFacts) -> Result<()> {
+    let length = part.digested(file.is_cut);
+    let now = file.fingerprints.get(&length);
+    let expected = &part.source;
+    if let Some(now) = now
+        && now.sha256 == expected.sha256
+        && now.bytes != expected.bytes
+    {
+        let reason = format!(
+            "has {} bytes, as its digest says, but the manifest says {}",
+            now.bytes, expected.bytes
+        );
+        return Err(corrupt(reason).at(&file.path).hint(OTHER_LAKE));
+    }
+    let now = now.map(|now| now.sha256);
+    if now != Some(expected.sha256) {
+        let reason = format!(
+            "has SHA-256 {}, but the lake was made from {}",
+            now.map_or_else(String::new, |now| now.to_string()),
+            expected.sha256
+        );
+        return Err(corrupt(reason).at(&file.path));
+    }
+    Ok(())
 }
 
 /// Compares the rows of a part with those of its source, at `path`.
@@ -116,22 +135,20 @@ fn compare_rows(
                 ));
             }
             let compared = match table.syntax {
-                Syntax::Csv => {
-                    floats += count_floats(order, &rows.record);
-                    compare(order, &fields, &rows.record, &batch, row)
-                        .map(|()| count_other_spellings(order, &rows.record))
-                }
+                Syntax::Csv => compare(order, &fields, &rows.record, &batch, row),
                 Syntax::Json | Syntax::QuotedCsv => {
                     compare_parsed(order, &rows.record, &batch, row)
                 }
             };
-            mapped += compared.map_err(|(column, reason)| {
+            let others = compared.map_err(|(column, reason)| {
                 let row = seen + 1;
                 corrupt(format!("{reason}, in row {row} of {}", place))
                     .at(path)
                     .line(rows.line(), None)
                     .field(format!("{}.{}", table.name, column.name))
             })?;
+            mapped += others.sentinels;
+            floats += others.floats;
             seen += 1;
         }
     }
@@ -166,6 +183,15 @@ fn compare_rows(
         ));
     }
     Ok(seen * table.columns.len() as u64)
+}
+
+/// How many values of a row are in another spelling than the published one.
+#[derive(Default)]
+struct OtherSpellings {
+    /// Of a sentinel.
+    sentinels: u64,
+    /// Of an integer, as a float that was accepted on request.
+    floats: u64,
 }
 
 /// How many integers of a row are spelled as floats and were accepted on request.
@@ -204,14 +230,15 @@ fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
     others.count() as u64
 }
 
-/// Compares one row of the source with one of the lake; `fields` has the field of each column.
+/// Compares one row of the source with one of the lake; `fields` has the field of each column. Returns how many values
+/// are in another spelling.
 fn compare(
     order: &FieldOrder,
     fields: &[Option<usize>],
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
-) -> std::result::Result<(), (&'static Column, String)> {
+) -> std::result::Result<OtherSpellings, (&'static Column, String)> {
     let columns = order.table.columns;
     if record.len() != order.fields.len() {
         let reason = format!("the source has {}", several(record.len() as u64, "field"));
@@ -236,26 +263,31 @@ fn compare(
             return Err((column, difference(text, array, row)));
         }
     }
-    Ok(())
+    Ok(OtherSpellings {
+        sentinels: count_other_spellings(order, record),
+        floats: count_floats(order, record),
+    })
 }
 
-/// Compares one row whose values may be structs and lists; returns how many values use another
-/// spelling of a sentinel.
+/// Compares one row whose values may be structs and lists; returns how many values are in another spelling.
 fn compare_parsed(
     order: &FieldOrder,
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
-) -> std::result::Result<u64, (&'static Column, String)> {
+) -> std::result::Result<OtherSpellings, (&'static Column, String)> {
     let columns = order.table.columns;
     let values = parsed::values(order, record).map_err(|reason| (&columns[0], reason))?;
-    let mut others = 0;
+    let mut others = OtherSpellings::default();
     for (column, (value, array)) in columns.iter().zip(values.iter().zip(batch.columns())) {
-        if !parsed::equals(column, value, array, row) {
+        if !parsed::equals(order, column, value, array, row) {
             let text = value.to_string();
             return Err((column, difference(text.as_bytes(), array, row)));
         }
-        others += parsed::count_other_spellings(column, value);
+        others.sentinels += parsed::count_other_spellings(column, value);
+        if order.accept.integral_floats {
+            others.floats += parsed::count_floats(column, value);
+        }
     }
     Ok(others)
 }

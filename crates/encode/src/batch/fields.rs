@@ -20,12 +20,12 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
-use crate::column::{Spelled, is_null, other_spelling};
+use crate::column::is_null;
 use crate::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
 use crate::split::{FieldOffsets, Records};
-use crate::value;
+use crate::value::{self, Spelled, other_spelling};
 
 /// The rows of one chunk of text.
 #[derive(Debug)]

@@ -98,6 +98,7 @@ impl BatchBuilder {
             ReadRows::Faulty(rows) => Ok(rows),
             ReadRows::Batch(batch, mapped) => {
                 self.mapped += mapped;
+                self.integral_floats += rows.integral_floats();
                 self.add(batch)?;
                 Ok(Vec::new())
             }

@@ -15,8 +15,9 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use super::page::{PageBuffer, PageValues};
-use super::{CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, PAGE_ITEMS, PAGE_ROWS, Result, Spelled, is_id};
+use super::{CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, PAGE_ITEMS, PAGE_ROWS, Result, is_id};
 use crate::nodes::MaxLevels;
+use crate::value::Spelled;
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;

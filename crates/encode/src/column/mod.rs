@@ -44,7 +44,6 @@ use tracelake_schema::{Column, Kind, Zone};
 
 use crate::row_fields::LeafFields;
 use crate::split::FieldOffsets;
-use crate::value::sentinel;
 pub(crate) use chunk::EncodedChunk;
 pub(crate) use double::whole;
 use encoder::Encoder;
@@ -177,41 +176,6 @@ pub(crate) fn encoder(
 /// Whether the values of a column identify something: integers that measure nothing.
 fn is_id(column: &Column) -> bool {
     column.kind == Kind::Integer && column.unit.is_none()
-}
-
-/// The spelling of a field's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spelled {
-    /// As described.
-    Plainly,
-    /// As a sentinel is spelled elsewhere.
-    AsSentinel,
-    /// As a float, which was accepted on request.
-    AsFloat,
-}
-
-/// Reads a field that isn't the integer of its kind, if another spelling means one: a sentinel, or a float without a
-/// fraction.
-pub(crate) fn other_spelling(
-    column: &'static Column,
-    field: &[u8],
-    fault: Fault,
-    accepts_integral_floats: bool,
-) -> Option<(i64, Spelled)> {
-    if let Some(sentinel) = sentinel(column, field, fault) {
-        return Some((sentinel.value, Spelled::AsSentinel));
-    }
-    let described = column.spelling.integral_floats;
-    if fault != Fault::NotInteger || !(described || accepts_integral_floats) {
-        return None;
-    }
-    let value = crate::value::integral(field).ok()?;
-    let spelled = if described {
-        Spelled::Plainly
-    } else {
-        Spelled::AsFloat
-    };
-    Some((value, spelled))
 }
 
 /// Whether a field is one of the spellings of NULL.

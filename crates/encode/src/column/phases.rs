@@ -9,8 +9,8 @@ use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result, Spelled, is_null, other_spelling};
-use crate::value::sentinel;
+use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result, is_null};
+use crate::value::{Spelled, other_spelling, sentinel};
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///

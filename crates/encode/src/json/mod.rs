@@ -19,7 +19,7 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Cell, NamedCells, Row, date_time, null, number};
+use crate::cell::{Cell, NamedCells, NumberReader, Row, date_time, null};
 use crate::nodes::{Node, keys};
 use crate::reject::Reject;
 use crate::selection;
@@ -36,6 +36,7 @@ pub struct JsonColumns {
     pub(crate) nodes: Vec<Node>,
     /// For each of them the index that its values have; `None` if every column is read.
     kept: Option<Vec<Option<usize>>>,
+    accepts_integral_floats: bool,
 }
 
 impl JsonColumns {
@@ -53,6 +54,7 @@ impl JsonColumns {
             keys: keys(whole),
             nodes: Node::of(order.table.columns),
             kept: is_some.then(|| kept.collect()),
+            accepts_integral_floats: order.accept.integral_floats,
         }
     }
 
@@ -71,6 +73,7 @@ impl From<&'static [Column]> for JsonColumns {
             keys: keys(whole),
             nodes: Node::of(whole),
             kept: None,
+            accepts_integral_floats: false,
         }
     }
 }
@@ -83,7 +86,7 @@ impl From<&'static [Column]> for JsonColumns {
 /// # Errors
 /// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
 pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
-    let mut reader = JsonReader::new(line)?;
+    let mut reader = JsonReader::new(line, columns.accepts_integral_floats)?;
     let mut named = NamedCells::new(columns.whole);
     let text = reader.text;
     for (name, value) in reader.pairs(text)? {
@@ -101,7 +104,8 @@ pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
         cells: cells.map_err(|(column, fault)| {
             Reject::new(reader.range_of(text), fault).in_column(column)
         })?,
-        mapped: reader.mapped,
+        mapped: reader.numbers.mapped,
+        integral_floats: reader.numbers.integral_floats,
     })
 }
 
@@ -125,7 +129,7 @@ pub fn is_selected<'a>(
     {
         return Ok(is_selected);
     }
-    let mut reader = JsonReader::new(line)?;
+    let mut reader = JsonReader::new(line, columns.accepts_integral_floats)?;
     let mut named = NamedCells::new(columns.whole);
     let text = reader.text;
     let mut found = [None; 2];
@@ -187,17 +191,20 @@ fn selects(rules: &RowRules, key: Option<&[u8]>, time: Option<&[u8]>) -> Option<
 
 struct JsonReader<'a> {
     text: &'a str,
-    mapped: u64,
+    numbers: NumberReader,
 }
 
 impl<'a> JsonReader<'a> {
-    fn new(line: &'a [u8]) -> Result<Self, Reject> {
+    fn new(line: &'a [u8], accepts_integral_floats: bool) -> Result<Self, Reject> {
         let text = str::from_utf8(line).map_err(|error| {
             let start = error.valid_up_to();
             let byte = line[start];
             Reject::new(start..line.len(), Fault::NotUtf8 { byte })
         })?;
-        Ok(Self { text, mapped: 0 })
+        Ok(Self {
+            text,
+            numbers: NumberReader::new(accepts_integral_floats),
+        })
     }
 
     /// The unparsed names and values of an object.
@@ -274,9 +281,9 @@ impl<'a> JsonReader<'a> {
                 let bad = |fault| Reject::new(range.clone(), fault);
                 if is_string {
                     let text = string(text).map_err(bad)?;
-                    number(column, text.as_bytes(), &mut self.mapped).map_err(bad)
+                    self.numbers.read(column, text.as_bytes()).map_err(bad)
                 } else {
-                    number(column, text.as_bytes(), &mut self.mapped).map_err(bad)
+                    self.numbers.read(column, text.as_bytes()).map_err(bad)
                 }
             }
         }

@@ -18,7 +18,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_schema::Kind;
 
-use crate::cell::{Cell, Row, date_time, number};
+use crate::cell::{Cell, NumberReader, Row, date_time};
 use crate::reject::Reject;
 use crate::selection;
 
@@ -161,17 +161,19 @@ impl QuotedRecords {
         ending: LineEnding,
     ) -> Result<Row, Reject> {
         let fields = self.checked_fields(index, raw, order, ending)?;
-        let mut row = Row {
-            cells: vec![Cell::Null; order.table.columns.len()],
-            mapped: 0,
-        };
+        let mut cells = vec![Cell::Null; order.table.columns.len()];
+        let mut numbers = NumberReader::new(order.accept.integral_floats);
         for (field, (range, text)) in order.fields.iter().zip(fields) {
             let Some(index) = field.index else {
                 continue;
             };
-            row.cells[index] = placed_cell(field, raw, range, text, &mut row.mapped)?;
+            cells[index] = placed_cell(field, raw, range, text, &mut numbers)?;
         }
-        Ok(row)
+        Ok(Row {
+            cells,
+            mapped: numbers.mapped,
+            integral_floats: numbers.integral_floats,
+        })
     }
 
     /// Whether the order's rules select a record, of which only the fields that they need are read.
@@ -189,7 +191,8 @@ impl QuotedRecords {
         let cell = |field: RuleField| match field.position {
             Some(position) => {
                 let (range, text) = fields[position].clone();
-                placed_cell(&order.fields[position], raw, range, text, &mut 0)
+                let mut numbers = NumberReader::new(order.accept.integral_floats);
+                placed_cell(&order.fields[position], raw, range, text, &mut numbers)
             }
             None => Ok(Cell::Null),
         };
@@ -293,7 +296,7 @@ fn range_in_record(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) ->
 }
 
 /// Reads one field; an empty one is NULL.
-fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
+fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, Reject> {
     let bad = |fault| Reject::new(0..text.len(), fault);
     if text.is_empty() {
         return if field.mandatory {
@@ -305,7 +308,7 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
     match field.column.kind {
         Kind::Struct | Kind::List => {
             let text = utf8(text).map_err(bad)?;
-            python::read(text, field.column, mapped)
+            python::read(text, field.column, numbers)
         }
         Kind::Text => {
             let text = utf8(text).map_err(bad)?;
@@ -322,7 +325,7 @@ fn cell(field: &Field, text: &[u8], mapped: &mut u64) -> Result<Cell, Reject> {
             b"0" | b"False" => Ok(Cell::Boolean(false)),
             _ => Err(bad(Fault::NotPythonTruth)),
         },
-        Kind::Integer | Kind::Code | Kind::Float => number(field.column, text, mapped).map_err(bad),
+        Kind::Integer | Kind::Code | Kind::Float => numbers.read(field.column, text).map_err(bad),
         Kind::DateTime(zone) => {
             let text = utf8(text).map_err(bad)?;
             date_time(text.to_owned(), zone).map_err(bad)
@@ -336,9 +339,9 @@ fn placed_cell(
     raw: &[u8],
     range: Range<usize>,
     text: &[u8],
-    mapped: &mut u64,
+    numbers: &mut NumberReader,
 ) -> Result<Cell, Reject> {
-    cell(field, text, mapped).map_err(|reject| {
+    cell(field, text, numbers).map_err(|reject| {
         let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());
         reject.with_field(at).in_column(field.column)
     })

@@ -3,16 +3,20 @@
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Cell, NamedCells, date_time, null, number};
+use crate::cell::{Cell, NamedCells, NumberReader, date_time, null};
 use crate::reject::Reject;
 
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
 /// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
-pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Result<Cell, Reject> {
+pub(super) fn read(
+    text: &str,
+    column: &'static Column,
+    numbers: &mut NumberReader,
+) -> Result<Cell, Reject> {
     let mut reader = PythonReader {
         text,
         at: 0,
-        mapped,
+        numbers,
     };
     reader.space();
     let cell = reader.value(column)?;
@@ -26,7 +30,7 @@ pub(super) fn read(text: &str, column: &'static Column, mapped: &mut u64) -> Res
 struct PythonReader<'a, 'b> {
     text: &'a str,
     at: usize,
-    mapped: &'b mut u64,
+    numbers: &'b mut NumberReader,
 }
 
 impl<'a> PythonReader<'a, '_> {
@@ -62,7 +66,7 @@ impl<'a> PythonReader<'a, '_> {
                     (Kind::Boolean, "False") => Ok(Cell::Boolean(false)),
                     (Kind::Boolean, _) => Err(Fault::NotTruth),
                     (_, "") if next.is_none() => Err(Fault::NotPython),
-                    (_, word) => number(column, word.as_bytes(), self.mapped),
+                    (_, word) => self.numbers.read(column, word.as_bytes()),
                 };
                 read.map_err(|fault| Reject::new(start..end, fault))
             }

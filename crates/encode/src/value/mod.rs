@@ -24,6 +24,41 @@ pub(crate) fn sentinel(
         .find(|sentinel| sentinel.also.is_some_and(|also| also.as_bytes() == field))
 }
 
+/// The spelling of a field's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spelled {
+    /// As described.
+    Plainly,
+    /// As a sentinel is spelled elsewhere.
+    AsSentinel,
+    /// As a float, which was accepted on request.
+    AsFloat,
+}
+
+/// Reads a field that isn't the integer of its kind, if another spelling means one: a sentinel, or a float without a
+/// fraction.
+pub(crate) fn other_spelling(
+    column: &'static Column,
+    field: &[u8],
+    fault: Fault,
+    accepts_integral_floats: bool,
+) -> Option<(i64, Spelled)> {
+    if let Some(sentinel) = sentinel(column, field, fault) {
+        return Some((sentinel.value, Spelled::AsSentinel));
+    }
+    let described = column.spelling.integral_floats;
+    if fault != Fault::NotInteger || !(described || accepts_integral_floats) {
+        return None;
+    }
+    let value = integral(field).ok()?;
+    let spelled = if described {
+        Spelled::Plainly
+    } else {
+        Spelled::AsFloat
+    };
+    Some((value, spelled))
+}
+
 /// Reads decimal digits with an optional minus, as C prints `%d`.
 ///
 /// ```

@@ -51,7 +51,8 @@ pub use strays::{files, foreign_files};
 
 /// The directory of everything in a lake that is not a table.
 pub const HOME: &str = "_tracelake";
-const MANIFEST: &str = "_tracelake/manifest.json";
+/// The manifest.
+pub const MANIFEST: &str = "_tracelake/manifest.json";
 const PLAN: &str = "_tracelake/plan.json";
 /// The journal of a run that has the lake alone.
 const JOURNAL: &str = "_tracelake/journal.ndjson";

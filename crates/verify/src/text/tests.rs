@@ -1,13 +1,24 @@
 use super::*;
 
+/// The line of a rejects file about a first row of one field.
+fn reject(order: &FieldOrder, raw: &str) -> String {
+    let reason = format!(
+        "1 field where the table has {}: '{raw}'",
+        order.fields.len()
+    );
+    let line =
+        serde_json::json!({"line": 1, "byte": 0, "column": null, "reason": reason, "raw": raw});
+    format!("{line}\n")
+}
+
 #[test]
 fn a_byte_order_mark_after_a_reject_belongs_to_the_value() {
     let directory = tempfile::tempdir().unwrap();
     let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
     std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
-    std::fs::write(&rejects, "{\"line\":1,\"raw\":\"x\"}\n").unwrap();
     let table = &tracelake_schema::TRACES[0].tables[0];
     let order = FieldOrder::built_in(table, "here");
+    std::fs::write(&rejects, reject(&order, "x")).unwrap();
     let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
     let mut rows = PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
     assert!(rows.advance().unwrap());
@@ -26,6 +37,8 @@ fn source(text: &str) -> SourceText {
         csv: Csv::PLAIN,
         pending: None,
         headers_accepted: 0,
+        is_crlf: false,
+        bytes: 0,
         lines: 0,
         rows: 0,
     }
@@ -64,11 +77,11 @@ fn a_reject_is_exactly_one_record() {
     let path = directory.path().join("a.ndjson");
     let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
     for (text, raw, says) in [
-        ("\n\n\na\n", "\\n\\n", "not as in the rejects file"),
-        ("\"open\na\n", "\\\"open", "not as in the rejects file"),
+        ("\n\n\na\n", "\n\n", "not as in the rejects file"),
+        ("\"open\na\n", "\"open", "not as in the rejects file"),
         ("b\n\na\n", "b", "a blank line that"),
     ] {
-        std::fs::write(&path, format!("{{\"line\":1,\"raw\":\"{raw}\"}}\n")).unwrap();
+        std::fs::write(&path, reject(&order, raw)).unwrap();
         let mut lines = source(text);
         let mut rows = PartRows::new(
             &mut lines,
