@@ -1,7 +1,7 @@
 """Runs docs/tour.md, every Python block in order, and the notebook of twenty questions, each in its own directory.
 
     tour.py             compares what each block and each cell shows with what is written
-    tour.py --update    writes that, the plots and the notebooks
+    tour.py --write    writes that, the plots and the notebooks
 """
 
 from __future__ import annotations
@@ -111,24 +111,27 @@ def main() -> int:
         os.chdir(directory)
         found = run(page)
         plots = {path.name for path in Path().glob("*.png")}
-        if "--update" in sys.argv[1:]:
+        if "--write" in sys.argv[1:]:
             PAGE.write_text(found)
             FOLDER.mkdir(exist_ok=True)
             for plot in plots:
                 shutil.copy(plot, FOLDER)
             (FOLDER / "tour.ipynb").write_text(notebook(found))
             QUESTIONS_NOTEBOOK.write_text(answered(questions()))
+        changed = [plot for plot in sorted(plots & images) if Path(plot).read_bytes() != (FOLDER / plot).read_bytes()]
         os.chdir(here)
     if plots != images:
         sys.exit(f"the page shows {sorted(images)}, but its blocks write {sorted(plots)}")
-    if "--update" not in sys.argv[1:] and found != page:
-        sys.exit(f"what the blocks print is another text; run {Path(__file__).name} --update:\n{found}")
+    if "--write" not in sys.argv[1:] and found != page:
+        sys.exit(f"what the blocks print is another text; run cargo xtask docs --write:\n{found}")
+    if changed:
+        sys.exit(f"other plots than those of the page: {', '.join(changed)}; run cargo xtask docs --write")
     if notebook(found) != (FOLDER / "tour.ipynb").read_text():
-        sys.exit(f"the notebook is stale; run {Path(__file__).name} --update")
+        sys.exit("the notebook is stale; run cargo xtask docs --write")
     wanted, written = shown(answered(questions())), shown(QUESTIONS_NOTEBOOK.read_text())
     for question, answer in zip(wanted, written, strict=True):
         if question != answer:
-            sys.exit(f"a cell shows another text; run {Path(__file__).name} --update:\n{question}\n{answer}")
+            sys.exit(f"a cell shows another text; run cargo xtask docs --write:\n{question}\n{answer}")
     if len(written) != 20 or not all(len(texts) == 1 for _, texts in written):
         sys.exit("there must be twenty cells that each show one answer")
     return 0

@@ -62,7 +62,7 @@ fn the_tutorial_works_word_for_word() {
     fs::write(place.join("trips.toml"), described).unwrap();
     assert_eq!(commands.len(), 2);
     follow(commands[1]);
-    let lake = manifest(&place.join("lake"));
+    let lake = manifest(&place.join("bikes-lake"));
     assert_eq!(
         (&lake["trace"], &lake["tables"][0]["rows"]),
         (&"city-bikes-2024".into(), &3.into())

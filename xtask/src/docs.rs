@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the pages as a site, with every link checked.
+//! `cargo xtask docs`: the pages as a site, with every link, every picture and every output of a command checked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use crate::python;
 use crate::readers::{environment, run, target};
 
 const REQUIREMENTS: &str = "xtask/docs/requirements.txt";
@@ -27,6 +28,21 @@ const OTHERS: [&str; 10] = [
     "llms.txt",
     "packaging/Containerfile",
 ];
+
+/// The programs that make what pages show, and compare or write it: what commands print, the tour with its plots and
+/// notebooks, and the pictures.
+const MAKERS: [&str; 3] = ["pages.py", "tour.py", "pictures.py"];
+
+/// Makes every picture, and runs every command whose output a page shows; compares both with the pages, or writes them.
+pub(crate) fn outputs(root: &Path, write: bool) -> Result<()> {
+    let python = python::installed(root)?.python;
+    for maker in MAKERS {
+        let mut command = Command::new(&python);
+        command.arg(root.join(python::CRATE).join(maker));
+        run(command.args(write.then_some("--write")).current_dir(root))?;
+    }
+    Ok(())
+}
 
 /// Builds the site in the build directory, checks that no link is broken, and returns its folder.
 ///
@@ -95,6 +111,59 @@ mod tests {
                 into.push(below_root.display().to_string());
             }
         }
+    }
+
+    /// The sources of a folder of tests, or of the file of its name.
+    fn sources(folder: &Path) -> String {
+        if !folder.is_dir() {
+            return fs::read_to_string(folder.with_extension("rs")).unwrap();
+        }
+        let entries = fs::read_dir(folder).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let texts = paths.map(|path| match path.extension() {
+            None => sources(&path),
+            Some(extension) if extension == "rs" => fs::read_to_string(path).unwrap(),
+            Some(_) => String::new(),
+        });
+        texts.collect()
+    }
+
+    /// The names of scores in a source, where they are literals.
+    fn scores(source: &str) -> Vec<&str> {
+        let calls = ["Score::new(", "Score::one_in("].map(|call| source.split(call).skip(1));
+        let arguments = calls.into_iter().flatten();
+        let literals = arguments.filter_map(|rest| rest.split(')').next()?.split('"').nth(1));
+        literals.collect()
+    }
+
+    /// The page on reliability names what each folder of tests counts, and nothing else.
+    #[test]
+    fn the_scores_of_tests_are_in_the_page() {
+        let root = crate::root().unwrap();
+        let page = fs::read_to_string(root.join("docs/internals/reliability.md")).unwrap();
+        let mut commands = page.split("\n`cargo test -p tracelake --test e2e ");
+        commands.next();
+        let mut folders = 0;
+        for section in commands {
+            let (folder, rest) = section.split_once("::`").unwrap();
+            let block = rest.split_once("```text\n").unwrap().1;
+            let listed: Vec<&str> = block.split_once("```").unwrap().0.lines().collect();
+            let source = sources(&root.join("tests").join(folder));
+            let mut missing = scores(&source);
+            missing.retain(|name| !listed.contains(name));
+            assert!(
+                missing.is_empty(),
+                "the page lacks of {folder}: {missing:?}"
+            );
+            let mut gone = listed;
+            gone.retain(|name| !source.contains(&format!("\"{name}\"")));
+            assert!(
+                gone.is_empty(),
+                "the page has, but {folder} doesn't: {gone:?}"
+            );
+            folders += 1;
+        }
+        assert!(folders > 5, "the commands were not found");
     }
 
     #[test]

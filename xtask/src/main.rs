@@ -117,9 +117,13 @@ enum Task {
         #[arg(long, requires = "check")]
         tag: Option<String>,
     },
-    /// Make a site of the docs in target/docs/site, and check its links
-    Docs,
-    /// Check recipes, forms, workflows and the citation with schemas and checkers of others
+    /// Make a site of the docs in target/docs/site, and check its links, its pictures and the outputs that it shows
+    Docs {
+        /// Write the pictures and the outputs into the pages
+        #[arg(long)]
+        write: bool,
+    },
+    /// Check recipes, forms, workflows, the citation and releases of lakes with schemas and checkers of others
     Files,
     /// Make everything that a release publishes, and try it where nothing else is installed
     Release {
@@ -204,7 +208,8 @@ fn main() -> Result<()> {
             let folder = dist::pages(&root)?;
             println!("the pages are in {}", folder.display());
         }
-        Task::Docs => {
+        Task::Docs { write } => {
+            docs::outputs(&root, write)?;
             let folder = docs::site(&root)?;
             println!("the site is in {}", folder.display());
         }

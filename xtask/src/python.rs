@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::readers::{PIP, REQUIREMENTS, environment, run, target};
 
-const CRATE: &str = "crates/python";
+pub(crate) const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
 const LOWEST: &str = "crates/python/requirements-lowest.txt";
 const SPARK: &str = "crates/python/requirements-spark.txt";
@@ -22,11 +22,24 @@ const INTERPRETERS: [&str; 5] = [
     "python3.14",
 ];
 
-/// Builds the wheel with the development profile and runs every check of the package.
-pub(crate) fn check(root: &Path) -> Result<()> {
+/// An environment with the package and with what it is tested with.
+pub(crate) struct Installed {
+    /// Its interpreter.
+    pub(crate) python: PathBuf,
+    wheel: PathBuf,
+}
+
+/// Builds the wheel with the development profile and installs it.
+pub(crate) fn installed(root: &Path) -> Result<Installed> {
     let python = environment(root, "python", &[REQUIREMENTS, TOOLS])?;
     let wheel = build(root, &python)?;
     install(&python, &wheel)?;
+    Ok(Installed { python, wheel })
+}
+
+/// Builds the wheel with the development profile and runs every check of the package.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let Installed { python, wheel } = installed(root)?;
     let here = root.join(CRATE);
     let pytest = [
         "-m",

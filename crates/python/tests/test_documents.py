@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -112,23 +110,6 @@ def test_the_comparison_with_other_packages_is_true(tmp_path: Path) -> None:
             assert found == [found[0]] * 4 and len(found[0]) > 0, what
             compared += 1
     assert compared == 6
-
-
-def test_the_tour_and_the_questions_show_what_they_say() -> None:
-    for extra in ("duckdb", "ipykernel", "matplotlib", "nbclient", "pandas", "polars", "pyarrow"):
-        pytest.importorskip(extra)
-    tour = subprocess.run(
-        [sys.executable, str(ROOT / "crates/python/tour.py")], capture_output=True, text=True, check=False
-    )
-    assert tour.returncode == 0, tour.stderr
-
-
-def test_the_recording_shows_what_the_commands_print() -> None:
-    pytest.importorskip("duckdb")
-    made = subprocess.run(
-        [sys.executable, str(ROOT / "crates/python/pictures.py")], capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stderr
 
 
 def test_the_tour_runs_as_a_notebook(tmp_path: Path) -> None:
