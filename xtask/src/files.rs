@@ -1,13 +1,14 @@
-//! `cargo xtask files`: recipes, forms and workflows, which programs of others read, checked with schemas and checkers
-//! of others. All of them come with their packages, and none asks a network.
+//! `cargo xtask files`: recipes, forms, workflows and the descriptions of released lakes, which programs of others read,
+//! checked with schemas and checkers of others. All of them come with their packages, and none asks a network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use tracelake_schema::SYNTHETIC;
 
-use crate::readers::{environment, run, target};
+use crate::readers::{environment, generated, program, run, target};
 
 const REQUIREMENTS: &str = "xtask/files/requirements.txt";
 
@@ -67,7 +68,46 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         conda(root, "0.0.0", "tracelake-0.0.0.tar.gz", &zeros)?,
     )
     .with_context(|| format!("cannot write {}", recipe.display()))?;
-    run(tool("python").args(["-c", PARSE_RECIPE]).arg(recipe))
+    run(tool("python").args(["-c", PARSE_RECIPE]).arg(recipe))?;
+    releases(root, bin)
+}
+
+/// Checks the descriptions in small released lakes of each trace that can be generated: of a synthetic one, and of one
+/// that is described as published, with its licence and its authors.
+fn releases(root: &Path, bin: &Path) -> Result<()> {
+    let work = target(root).join("files-lakes");
+    if work.exists() {
+        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
+    }
+    let program = program(root)?;
+    let tracelake = |arguments: &[&str], paths: &[&Path]| {
+        run(Command::new(&program).args(arguments).args(paths))
+    };
+    for trace in generated() {
+        let folder = work.join(trace.name);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let source = folder.join("source");
+        tracelake(&["generate", trace.name, "--rows", "2000"], &[&source])?;
+        for name in ["synthetic", "published"] {
+            let lake = folder.join(name);
+            let convert = ["convert", "--progress", "none", "--allow-missing"];
+            tracelake(&convert, &[&source, &lake])?;
+            tracelake(&["release", "--allow-missing"], &[&lake])?;
+            for validate in [
+                &["frictionless", "validate", "datapackage.json"][..],
+                &["mlcroissant", "validate", "--jsonld", "croissant.json"],
+            ] {
+                let mut command = Command::new(bin.join(validate[0]));
+                run(command.args(&validate[1..]).current_dir(&lake))?;
+            }
+            let mark = source.join(SYNTHETIC);
+            if mark.exists() {
+                fs::remove_file(&mark)
+                    .with_context(|| format!("cannot remove {}", mark.display()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The recipe for conda with the version, the place and the digest of an sdist.

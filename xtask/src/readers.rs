@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use tracelake_schema::TRACES;
+use tracelake_schema::{TRACES, Trace};
 
 /// The readers, pinned.
 pub(crate) const REQUIREMENTS: &str = "tests/readers/requirements.txt";
@@ -101,14 +101,8 @@ pub(crate) fn matrix(root: &Path) -> Result<()> {
 
 /// A lake of each trace in each layout.
 fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "--bin", "tracelake"]);
-    run(cargo.current_dir(root))?;
-    let program = target(root).join("debug/tracelake");
-    for trace in TRACES {
-        if trace.tables.iter().any(|table| table.synthetic.is_empty()) {
-            continue;
-        }
+    let program = program(root)?;
+    for trace in generated() {
         let source = work.join(trace.name);
         run(Command::new(&program)
             .args(["generate", trace.name, "--rows", ROWS])
@@ -120,6 +114,20 @@ fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Builds the program and returns its path.
+pub(crate) fn program(root: &Path) -> Result<PathBuf> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "--bin", "tracelake"]);
+    run(cargo.current_dir(root))?;
+    Ok(target(root).join("debug/tracelake"))
+}
+
+/// The built-in traces that can be generated.
+pub(crate) fn generated() -> impl Iterator<Item = &'static Trace> {
+    let can_be_made = |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());
+    TRACES.iter().filter(can_be_made)
 }
 
 /// The arguments of pip for every installation.
