@@ -114,6 +114,7 @@ impl Pair {
         std::fs::write(path("source"), text).unwrap();
         let fingerprint = tracelake_source::fingerprint(&Context::new(), path("source")).unwrap();
         self.part.source.sha256 = fingerprint.sha256;
+        self.part.source.bytes = fingerprint.bytes;
         let mut file = SourceFile {
             context: Context::new(),
             is_cut: false,
