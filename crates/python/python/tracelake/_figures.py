@@ -37,6 +37,9 @@ _PANEL_HEIGHT = {"wide": 1.55, "narrow": 1.25}
 _LOGARITHMIC = 100
 
 
+#: With more labels at a narrow axis, they are smaller, so that they don't overlap.
+_MOST_NARROW_LABELS = 14
+
 #: Longer labels are cut at an axis.
 _LONGEST_LABEL = 40
 
@@ -376,6 +379,8 @@ def _bars(axes: Any, data: Data, colours: Sequence[str], is_stacked: bool, form:
         for tick in axes.get_xticklabels():
             tick.set_horizontalalignment("right")
             tick.set_rotation_mode("anchor")
+    if form == "narrow" and len(data.xs) > _MOST_NARROW_LABELS:
+        axes.tick_params(axis="x", labelsize=6)
 
 
 def _label(x: object) -> str:
