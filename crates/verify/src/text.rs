@@ -457,10 +457,10 @@ impl<'a> PartRows<'a> {
             fields: match self.order.table.syntax {
                 Syntax::Json => Some(ByteRecord::from(vec![body])),
                 Syntax::Csv | Syntax::QuotedCsv => {
-                    let (is_quoted, separator) = (self.text.is_quoted, self.text.separator);
+                    let (is_quoted, csv) = (self.text.is_quoted, self.text.csv);
                     let fields = self
                         .rejected_fields
-                        .get_or_insert_with(|| FieldSplitter::new(is_quoted, separator));
+                        .get_or_insert_with(|| FieldSplitter::new(is_quoted, csv));
                     let split = fields.split(body).ok().cloned();
                     if split.is_none() {
                         self.rejected_fields = None;
