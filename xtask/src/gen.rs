@@ -1,4 +1,4 @@
-//! Files that are made from `schemas/*.toml` and from the command line.
+//! Files that are made from `schemas/*.toml`, from the lists of promises and from the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use tracelake_schema::{TRACES, Trace, render};
 
 #[cfg(test)]
 mod fifth;
+mod promises;
 mod python;
 
 const DICTIONARY: &str = "docs/data-dictionary";
@@ -15,7 +16,7 @@ const DICTIONARY: &str = "docs/data-dictionary";
 /// Writes the generated files that are stale, and returns their paths.
 pub(crate) fn write(root: &Path) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
-    for (path, content) in files()? {
+    for (path, content) in files(root)? {
         let whole = root.join(&path);
         if fs::read_to_string(&whole).ok().as_ref() == Some(&content) {
             continue;
@@ -34,7 +35,7 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<PathBuf>> {
     let differs = |(path, content): &(PathBuf, String)| {
         fs::read_to_string(root.join(path)).ok().as_ref() != Some(content)
     };
-    Ok(files()?
+    Ok(files(root)?
         .into_iter()
         .filter(differs)
         .map(|(path, _)| path)
@@ -42,7 +43,7 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Every generated file, by its path below the root.
-fn files() -> Result<Vec<(PathBuf, String)>> {
+fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let mut files = Vec::new();
     let mut index = String::from(INDEX);
     let traces: Vec<Trace> = TRACES.iter().copied().collect();
@@ -63,6 +64,7 @@ fn files() -> Result<Vec<(PathBuf, String)>> {
         files.push((Path::new(DICTIONARY).join(name), dictionary));
     }
     files.push((Path::new(DICTIONARY).join("README.md"), index));
+    files.push((promises::PATH.into(), promises::page(root)?));
     files.push((python::PATH.into(), python::source()?));
     Ok(files)
 }

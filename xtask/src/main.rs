@@ -42,7 +42,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Generate the data dictionary from schemas/*.toml, and the Python options
+    /// Generate the data dictionary from schemas/*.toml, the page of promises, and the Python options
     Gen {
         /// Write nothing; fail and name the files that are stale
         #[arg(long)]

@@ -51,11 +51,16 @@ def again(rows: list[Row]) -> None:
     rows.insert(0, dict(rows[0]))
 
 
+def retried_again(rows: list[Row]) -> None:
+    """The first row of a second attempt twice."""
+    rows.append(dict(rows[find(rows, seq_no=2)]))
+
+
 def updated_twice(start: int, update: int) -> Edit:
     """Two equal updates right after an event that allows them."""
 
     def change(rows: list[Row]) -> None:
-        index = find(rows, event_type=start)
+        index = next(index for index, row in enumerate(rows) if row["event_type"] == start and row["time"] > 0)
         extra = dict(rows[index], event_type=update)
         rows[index + 1 : index + 1] = [extra, dict(extra)]
 
@@ -195,6 +200,11 @@ def nested(rows: list[Row]) -> None:
     row["alloc_collection_id"] = row["collection_id"]
 
 
+def unknown_alloc_set(rows: list[Row]) -> None:
+    """Another alloc set of a task that runs in one."""
+    next(row for row in rows if row["alloc_collection_id"])["alloc_collection_id"] = UNKNOWN_ID
+
+
 def tasks(*names: str) -> Edit:
     """A new job with these tasks."""
 
@@ -236,7 +246,7 @@ GOOGLE: dict[str, Fault] = {
     "task_usage_duplicates": one("task_usage", again),
     "job_events_hashes": one("job_events", put("job_name", "x" * 43)),
     "task_events_hashes": [
-        ("job_events", 1, add(job_id=UNKNOWN_ID, event_type=0, missing_info=None, user=None)),
+        ("job_events", 1, add(job_id=UNKNOWN_ID, event_type=0, missing_info=2, user=None)),
         ("task_events", 1, add(job_id=UNKNOWN_ID, task_index=0, event_type=0, missing_info=None, machine_id=None, user="x" * 43)),
     ],
     "machine_events_hashes": one("machine_events", put("platform_id", "x" * 43)),
@@ -282,7 +292,7 @@ GOOGLE: dict[str, Fault] = {
     ),
     "job_ids_unique": one("job_events", follow("event_type", 4, 0), 1),
     "jobs_have_tasks": one("job_events", add(job_id=UNKNOWN_ID, event_type=0, missing_info=None), 1),
-    "task_events_jobs_exist": one("task_events", add(job_id=UNKNOWN_ID, event_type=0, missing_info=None), 1),
+    "task_events_jobs_exist": one("task_events", add(job_id=UNKNOWN_ID, event_type=0, missing_info=None, machine_id=None), 1),
     "task_usage_tasks_exist": one("task_usage", put("task_index", 999_999)),
     "task_events_machines_exist": one("task_events", put("machine_id", UNKNOWN_ID, event_type=0)),
     "task_usage_machines_exist": one("task_usage", put("machine_id", UNKNOWN_ID)),
@@ -306,7 +316,7 @@ ALIBABA: dict[str, Fault] = {
     "machine_usage_duplicates": one("machine_usage", again),
     "container_meta_duplicates": one("container_meta", again),
     "container_usage_duplicates": one("container_usage", again),
-    "batch_instance_duplicates": one("batch_instance", again),
+    "batch_instance_duplicates": one("batch_instance", retried_again),
     "machine_meta_statuses": one("machine_meta", put("status", "BROKEN")),
     "batch_task_statuses": one("batch_task", put("status", "Lost")),
     "batch_instance_statuses": one("batch_instance", put("status", "Lost")),
@@ -378,11 +388,11 @@ BORG: dict[str, Fault] = {
     "instance_begins_with_submit": one("instance_events", begins_with_schedule("type", INSTANCE, 3, 10), 1),
     "machine_life_cycle": one("machine_events", next_machine_event("type", 1, 2)),
     "collection_events_alloc_sets_exist": one("collection_events", put("alloc_collection_id", UNKNOWN_ID, collection_type=0)),
-    "instance_events_alloc_sets_exist": one("instance_events", put("alloc_collection_id", UNKNOWN_ID)),
+    "instance_events_alloc_sets_exist": one("instance_events", unknown_alloc_set),
     "instance_usage_alloc_sets_exist": one("instance_usage", put("alloc_collection_id", UNKNOWN_ID)),
     "alloc_sets_not_nested": one("collection_events", nested),
     "collection_parents_exist": one("collection_events", put("parent_collection_id", UNKNOWN_ID)),
-    "instance_events_collections_exist": one("instance_events", add(collection_id=UNKNOWN_ID, type=0, missing_type=None), 1),
+    "instance_events_collections_exist": one("instance_events", add(collection_id=UNKNOWN_ID, type=0, missing_type=None, machine_id=0), 1),
     "instance_usage_instances_exist": one("instance_usage", put("instance_index", 999_999)),
     "instance_events_machines_exist": one("instance_events", put("machine_id", UNKNOWN_ID)),
     "instance_usage_machines_exist": one("instance_usage", put("machine_id", UNKNOWN_ID)),

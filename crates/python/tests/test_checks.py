@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import promises
 import tracelake
 from faults import FAULTS, tasks
 from lakes import copy_of, edit, file_of
@@ -71,10 +72,9 @@ def test_generated_traces_pass_at_every_seed_and_size(trace: str, seed: int, row
 
 @pytest.mark.parametrize("trace", FAULTS)
 def test_every_check_has_a_fault(trace: str, clean: dict[str, tracelake.CheckReport]) -> None:
-    assert [result.name for result in clean[trace]] == [
-        result.name for result in clean[trace] if result.name in FAULTS[trace]
-    ]
-    assert {name.split("/")[0] for name in FAULTS[trace]} == {result.name for result in clean[trace]}
+    planted = {name.split("/")[0] for name in FAULTS[trace]} | {fault.check for fault in promises.faults(trace)} - {None}
+    assert [result.name for result in clean[trace]] == [result.name for result in clean[trace] if result.name in planted]
+    assert planted == {result.name for result in clean[trace]}
 
 
 @pytest.mark.parametrize(("trace", "name"), CASES)
@@ -180,6 +180,41 @@ def test_checks_by_part_add_up(lakes: dict[str, Path], tmp_path: Path, monkeypat
     monkeypatch.setattr(_queries, "ROWS_AT_A_TIME", 1)
     assert tracelake.check(lake, only=["task_usage_values", "task_usage_sorted"]) == at_once
     assert {one.finding: one.violations for one in at_once.new} == {"cpu_rate is negative": 2}
+
+
+def planted(lake: Path, check: str) -> None:
+    """Plants the first fault of a promise that a check is for."""
+    promises.plant(lake, next(fault for fault in promises.faults(tracelake.open(lake).trace) if fault.check == check))
+
+
+def test_what_an_untried_check_finds_is_no_failure(lakes: dict[str, Path], tmp_path: Path) -> None:
+    lake = copy_of(lakes["google-2011-v2.1"], tmp_path)
+    planted(lake, "task_constraints_task_index")
+    report = tracelake.check(lake, only="task_constraints_task_index,task_events_sorted")
+    result = report["task_constraints_task_index"]
+    assert (result.status, result.reason) == ("untried", "the check was not tried on published rows")
+    assert report and not report.new and not report.fails() and not report.fails("new,known,skipped")
+    assert report.untried == result.findings and report.fails("untried") and report.fails(["new", "untried"])
+    assert "untried: 1 x task_index is below 0" in repr(report) and "not tried on published rows" in repr(report)
+    assert json.loads(report.to_json())["counts"] == {"passed": 1, "known": 0, "failed": 0, "untried": 1, "skipped": 0}
+    only = ["check", lake, "--only", "task_constraints_task_index"]
+    assert run(*only).returncode == run(*only, "--fail-on", "new,known,skipped").returncode == 0
+    found = run(*only, "--fail-on", "untried", "--json")
+    assert found.returncode == 4 and json.loads(found.stdout)["checks"][0]["status"] == "untried"
+    assert "untried" in run("check", "--help").stdout
+    page = tracelake.report(lake, "page.html")
+    assert page and "not tried on published rows" in Path("page.html").read_text()
+
+
+def test_a_tried_check_fails_and_an_untried_one_says_what_is_missing_too(lakes: dict[str, Path], source: Path, tmp_path: Path) -> None:
+    lake = copy_of(lakes["google-2011-v2.1"], tmp_path)
+    planted(lake, "task_events_task_index")
+    assert tracelake.check(lake, only="task_events_task_index")["task_events_task_index"].status == "failed"
+    tracelake.convert(source, "some", tables=["job_events", "task_events"], parts="0", allow_missing=True)
+    edit(Path("some"), "task_events", 0, lambda rows: rows.__setitem__(slice(None), [row for row in rows if row["event_type"] != 1]))
+    result = tracelake.check("some", only="jobs_scheduled_with_tasks", allow_missing=True)["jobs_scheduled_with_tasks"]
+    assert result.status == "untried" and result.reason is not None
+    assert "1 part is missing; the check was not tried on published rows" in result.reason
 
 
 def test_what_is_missing_is_skipped_with_the_reason(source: Path) -> None:

@@ -58,6 +58,7 @@ TRACES: dict[str, dict[str, str]] = {
         "pai_sensor_table.tar.gz": "4b3f,tensorflow,54db,8cb3,82e5,/dev/nvidia0,29.2,16.5,1.4,2.3,1.2,2.0,210.5,45.0,100,120\n",
         "pai_group_tag_table.tar.gz": "8cb3,5854,,fbeb,nmt\n",
         "pai_machine_spec.tar.gz": "82e5,T4,96,512,2\n",
+        "pai_machine_metric.tar.gz": "54db,82e5,4550881,4551399,0.0029,3.58,14.9,87.8,18.3,111649584.6,5.05,18.5\n",
     },
     "alibaba-gpu-2023": {
         **{

@@ -33,6 +33,9 @@ SOURCES = [
             "instance_usage-1-row.json": "instance_usage-000000000000.json",
         },
     ),
+    ("Alibaba GPU 2023, one list of nodes and one of pods", "next/alibaba-gpu-2023", {}),
+    ("Alibaba GPU 2025, first 2,999 rows", "next/alibaba-gpu-2025", {}),
+    ("Azure LLM 2023, the service code", "next/azure-llm-2023", {}),
 ]
 
 
@@ -58,8 +61,9 @@ def test_every_finding_is_explained() -> None:
             for old, new in renamed.items():
                 copy = shutil.copytree if (ROWS / folder / old).is_dir() else shutil.copy
                 copy(ROWS / folder / old, source / new)
-        tracelake.convert(source, f"{folder}-lake", allow_missing=True)
-        report = tracelake.check(f"{folder}-lake")
+        lake = f"{Path(folder).name}-lake"
+        tracelake.convert(source, lake, allow_missing=True)
+        report = tracelake.check(lake)
         assert report and report.having("passed"), report
         found |= {(name, one.check, one.finding, one.violations) for one in report.findings}
     assert found == explained()

@@ -16,11 +16,18 @@ if TYPE_CHECKING:
     import polars
 
 #: ``passed``: nothing was found. ``known``: what was found has been published. ``failed``: something
-#: new was found, or the query failed. ``skipped``: the check wasn't made.
-Status = Literal["passed", "known", "failed", "skipped"]
+#: new was found, or the query failed. ``untried``: something new was found by a check that wasn't tried
+#: on published rows. ``skipped``: the check wasn't made.
+Status = Literal["passed", "known", "failed", "untried", "skipped"]
+
+#: All of them, in the order in which they are counted.
+STATUSES: tuple[Status, ...] = ("passed", "known", "failed", "untried", "skipped")
 
 #: Outcomes that a pipeline may fail on.
-FAIL_ON = ("new", "known", "skipped")
+FAIL_ON = ("new", "known", "untried", "skipped")
+
+#: Why a check has found something that its trace may not have.
+_UNTRIED = "the check was not tried on published rows"
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,8 @@ class CheckResult:
     table: str
     status: Status
     findings: tuple[Finding, ...] = ()
-    #: Why it was skipped, why its query failed, or why what it found may be due to missing parts.
+    #: Why it was skipped, why its query failed, or what may explain what it found: missing parts, or a check
+    #: that was not tried on published rows.
     reason: str | None = None
     #: How much of the trace it is about, such as ``3 of 500 parts of task_events``; ``None`` if it is all.
     extent: str | None = None
@@ -93,8 +101,17 @@ class CheckReport:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """The findings that haven't been published."""
-        return tuple(finding for finding in self.findings if finding.known is None)
+        """The findings that haven't been published, of checks that were tried on published rows."""
+        return self._unpublished("failed")
+
+    @property
+    def untried(self) -> tuple[Finding, ...]:
+        """The findings that haven't been published, of checks that weren't tried on published rows."""
+        return self._unpublished("untried")
+
+    def _unpublished(self, status: Status) -> tuple[Finding, ...]:
+        findings = (finding for result in self.having(status) for finding in result.findings)
+        return tuple(finding for finding in findings if finding.known is None)
 
     @property
     def known(self) -> tuple[Finding, ...]:
@@ -111,9 +128,9 @@ class CheckReport:
         return tuple(result for result in self.results if result.status == status)
 
     def fails(self, fail_on: str | Iterable[str] = "new") -> bool:
-        """Whether there is something to fail on: of ``new``, ``known`` and ``skipped``, or ``none``."""
+        """Whether there is something to fail on: of ``new``, ``known``, ``untried`` and ``skipped``, or ``none``."""
         kinds = [] if fail_on == "none" else _queries.chosen(fail_on, FAIL_ON, "kind of result")
-        found = {"new": self.having("failed"), "known": self.known, "skipped": self.skipped}
+        found = {"new": self.having("failed"), "known": self.known, "untried": self.untried, "skipped": self.skipped}
         return any(found[kind] for kind in kinds)
 
     def to_json(self) -> str:
@@ -181,8 +198,7 @@ class CheckReport:
         return pandas.DataFrame(self.rows())
 
     def _counts(self) -> dict[str, int]:
-        kinds: tuple[Status, ...] = ("passed", "known", "failed", "skipped")
-        return {kind: len(self.having(kind)) for kind in kinds}
+        return {kind: len(self.having(kind)) for kind in STATUSES}
 
     def _title(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self._counts().items())
@@ -268,8 +284,11 @@ def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, 
     findings = _limited(found, known, lake.rows(needs[0].table))
     if not findings:
         return result("passed", reason=missing)
-    is_known = all(finding.known is not None for finding in findings)
-    return result("known" if is_known else "failed", findings, missing)
+    if all(finding.known is not None for finding in findings):
+        return result("known", findings, missing)
+    if said["untried"]:
+        return result("untried", findings, f"{missing}; {_UNTRIED}" if missing else _UNTRIED)
+    return result("failed", findings, missing)
 
 
 def _add(found: dict[tuple[str, str | None], Finding], row: Mapping[str, Any]) -> None:
@@ -310,7 +329,7 @@ def _notes(result: CheckResult) -> list[str]:
     """The lines that describe a result."""
     lines: list[str] = []
     for finding in result.findings:
-        lines.append(f"{'known' if finding.known else 'new'}: {finding}")
+        lines.append(f"{'known' if finding.known else 'untried' if result.status == 'untried' else 'new'}: {finding}")
         if finding.known:
             lines.append(f"  {finding.known}")
     if result.reason:

@@ -273,12 +273,13 @@ def _runs(numbers: Sequence[int]) -> str:
 
 
 def _check_section(checks: _checks.CheckReport) -> str:
-    kinds: tuple[_checks.Status, ...] = ("failed", "known", "skipped", "passed")
+    kinds: tuple[_checks.Status, ...] = ("failed", "untried", "known", "skipped", "passed")
     counts = ", ".join(f"{len(checks.having(kind))} {kind}" for kind in kinds)
     text = (
         '<section id="all-checks"><h2>Checks</h2>'
         f"<p>Each check compares a promise of the trace's documents with the rows of this lake: {counts}. "
         "<em>Failed</em> checks found a contradiction, and <em>known</em> ones found only what is published; "
+        "<em>untried</em> ones found something, but were not tried on published rows; "
         "<em>skipped</em> ones lack tables or parts.</p>"
     )
     for kind in kinds:
@@ -286,7 +287,7 @@ def _check_section(checks: _checks.CheckReport) -> str:
         if not results:
             continue
         items = "".join(_result(result) for result in results)
-        is_open = " open" if kind in ("failed", "known") else ""
+        is_open = " open" if kind in ("failed", "untried", "known") else ""
         text += (
             f'<details{is_open}><summary><span class="badge {kind}">{kind}</span> {len(results)} '
             f"{'check' if len(results) == 1 else 'checks'}</summary><ul class=\"checks\">{items}</ul></details>"
@@ -408,7 +409,7 @@ code{font-size:.9em;overflow-wrap:anywhere}small{color:var(--soft);display:block
 .checks{padding-left:1.2rem}.checks li{margin:.5rem 0}.finding{margin:.2rem 0 .2rem 1rem;overflow-wrap:anywhere}
 .badge{display:inline-block;min-width:4.5rem;text-align:center;border:2px solid var(--rest);color:var(--rest);border-radius:.3rem;padding:0 .4rem;font-weight:600}
 .badge.failed{border-color:var(--bad);color:var(--bad)}.badge.passed{border-color:var(--good);color:var(--good)}
-.badge.known{border-color:var(--known);color:var(--known)}
+.badge.known,.badge.untried{border-color:var(--known);color:var(--known)}
 footer{color:var(--soft);font-size:.85rem;margin-top:3rem;border-top:1px solid var(--grid)}
 @media print{:root{color-scheme:light;--paper:#fff;--ink:#000;--soft:#444;--grid:#bbb;--band:#fff;--link:#000}body{max-width:none;padding:0;font-size:10pt}nav,.skip{display:none}
 figure,tr,li{break-inside:avoid}h2{break-after:avoid}.scroll{max-height:none;overflow:visible;border:0}

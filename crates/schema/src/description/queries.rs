@@ -71,6 +71,7 @@ fn check(one: &CheckSpec, spec: &FamilySpec) -> Result<Check> {
         document: prose(&one.document)?,
         needs: needs(&one.needs, &one.sql, spec)?,
         by_part: one.by_part,
+        untried: one.untried,
         sql: sql(&one.sql)?,
         known: known.collect::<Result<Vec<_>>>()?.leak(),
     })

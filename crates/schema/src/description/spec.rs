@@ -60,6 +60,8 @@ pub(super) struct CheckSpec {
     pub(super) needs: Vec<String>,
     #[serde(default)]
     pub(super) by_part: bool,
+    #[serde(default)]
+    pub(super) untried: bool,
     pub(super) sql: String,
     #[serde(default)]
     pub(super) known: Vec<KnownSpec>,

@@ -14,6 +14,8 @@ pub struct Check {
     /// Whether what breaks the promise is always in one part, so that the query may run on some of the
     /// parts at a time, the same ones of every table.
     pub by_part: bool,
+    /// Whether no published rows were at hand to try it on, so that what it finds may be wrong with the check.
+    pub untried: bool,
     /// A query in DuckDB's SQL with one row for each violation. Its first column, `finding`, says what
     /// is wrong; the others say where.
     pub sql: &'static str,

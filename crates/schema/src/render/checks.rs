@@ -58,6 +58,9 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
             check.document,
             needs(check.needs)
         ));
+        if check.untried {
+            sql.push_str("-- Not tried on published rows.\n");
+        }
         for known in check.known {
             sql.push_str(&format!("-- Known{}: {}\n", limit(known), known.doc));
         }
@@ -137,6 +140,7 @@ fn check(check: &Check) -> Value {
         "document": check.document,
         "needs": needs_json(check.needs),
         "by_part": check.by_part,
+        "untried": check.untried,
         "known": check.known.iter().map(|one| json!({
             "when": one.when, "at_most": one.at_most, "at_most_percent": one.at_most_percent,
             "doc": one.doc,

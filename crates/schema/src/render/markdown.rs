@@ -92,7 +92,8 @@ fn checks(trace: &Trace) -> String {
         let known = check
             .known
             .iter()
-            .map(|one| format!("{}{}", one.doc, sentence(&limit(one))));
+            .map(|one| format!("{}{}", one.doc, sentence(&limit(one))))
+            .chain(check.untried.then(|| "Not tried on published rows.".to_owned()));
         text.push_str(&format!(
             "| `{}` | {} | {} | {} | {} |\n",
             check.name,

@@ -324,8 +324,8 @@ pub(crate) struct CheckArgs {
     /// Make only these checks, for example task_life_cycle [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
     only: Vec<String>,
-    /// Exit with 4 on new findings, known findings or skipped checks: new, known, skipped, several of them
-    /// separated by commas, or none
+    /// Exit with 4 on new findings, known findings, findings of checks that weren't tried on published rows, or skipped
+    /// checks: new, known, untried, skipped, several of them separated by commas, or none
     #[arg(long, value_name = "KINDS", value_parser = name, default_value = "new")]
     fail_on: String,
     /// Make checks even if parts that they need are missing; the gaps may cause findings
