@@ -45,7 +45,7 @@ class ConvertOptions(TypedDict, total=False):
     columns: str | Iterable[str] | None
     """Keep these columns, as TABLE.COLUMN,TABLE.COLUMN, or as bare names of one table; tables that aren't named keep all of theirs"""
     time: str | None
-    """Keep the rows from FROM up to, but without, TO, in the trace's unit or as 1h30m..2d, and special times such as 0"""
+    """Keep the rows from FROM up to, but without, TO, and special times such as 0: in the trace's unit, as 1h30m..2d, or as dates where it is known when time 0 was; FROM or TO may be left out"""
     derive: str | Iterable[str] | None
     """Derive another table: dag makes batch_task_edges from the task dependencies encoded in task names"""
     overwrite: bool

@@ -93,7 +93,11 @@ fn checks(trace: &Trace) -> String {
             .known
             .iter()
             .map(|one| format!("{}{}", one.doc, sentence(&limit(one))))
-            .chain(check.untried.then(|| "Not tried on published rows.".to_owned()));
+            .chain(
+                check
+                    .untried
+                    .then(|| "Not tried on published rows.".to_owned()),
+            );
         text.push_str(&format!(
             "| `{}` | {} | {} | {} | {} |\n",
             check.name,
