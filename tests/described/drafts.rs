@@ -559,7 +559,7 @@ const SAMPLES: usize = 500;
 /// The property of drafts, for samples that are always the same.
 #[test]
 fn drafts_convert_what_is_made_up() {
-    let mut score = Score::new("drafts of made-up samples");
+    let mut score = Score::one_in(7, "drafts of made-up samples");
     let mut runner = TestRunner::deterministic();
     let strategy = made_up();
     let mut samples = (0..).map(|number| {
@@ -569,6 +569,9 @@ fn drafts_convert_what_is_made_up() {
     for _ in 0..SAMPLES {
         let sample = samples.by_ref().find(|(_, sample)| sample.has_rows);
         let (number, sample): (usize, MadeUp) = sample.unwrap();
+        if !score.is_due() {
+            continue;
+        }
         let form = Form {
             separator: sample.separator,
             comments: sample.comments,

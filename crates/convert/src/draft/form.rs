@@ -65,9 +65,9 @@ pub(super) fn separator(lines: &[Line<'_>]) -> (Cut, Option<Separator>) {
         return (texts, None);
     }
     let separating = || cuts.into_iter().filter(Cut::separates);
-    // Those that cut most lines into equally many fields, and into the most.
-    let rank = |cut: &Cut| (cut.lines, cut.fields, cut.separator == commas.separator);
-    let Some(best) = separating().max_by_key(rank) else {
+    // Those that cut most lines into equally many fields, and into the most; then the most common one.
+    let rank = |cut: &Cut| (cut.lines, cut.fields);
+    let Some(best) = separating().rev().max_by_key(rank) else {
         return (blanks(lines).unwrap_or(commas), None);
     };
     let is_even = |cut: &Cut| cut.lines == lines.len() && cut.separator != best.separator;
@@ -260,11 +260,16 @@ pub(super) fn header(columns: &[Column<'_>]) -> Header {
     let is_against = votes.iter().any(|vote| vote.against);
     let may_be_names = votes.iter().all(|vote| vote.may_be_name);
     let has_names = columns.iter().any(|column| is_name(column.first));
-    let is_alone = columns.iter().all(|column| column.others == 0);
+    let is_year =
+        |column: &Column<'_>| column.first.parse().is_ok_and(|year| YEARS.contains(&year));
+    let may_name = |column: &Column<'_>| column.vote().may_be_name || is_year(column);
+    let is_only_header = columns
+        .iter()
+        .all(|column| column.others == 0 && may_name(column));
     let has_index = columns.first().is_some_and(Column::is_index);
     if !is_against && may_be_names && (is_for || has_index && has_names) {
         Header::Is
-    } else if is_for || !is_against || is_alone && has_names || is_numbered(columns) {
+    } else if is_for || !is_against || is_only_header && has_names || is_numbered(columns) {
         Header::MayBe
     } else {
         Header::IsNot

@@ -187,6 +187,7 @@ fn a_row_is_no_header() {
         "bob,5,6\nann,7,8\n",
         "5\n",
         "5,6\n",
+        "5,bob\n",
         "a,b\n1,2,3\n4,5,6\n",
     ] {
         let draft = drafted(sample);
@@ -243,6 +244,11 @@ fn lines_are_written_as_the_sample_s() {
         ("1,\t2\n3,\t4\n", "separator = \",\\t\"  # guess"),
         ("1\t2\n3\t4\n", "separator = \"\\t\"  # guess"),
         ("1|a,b\n3|c\n", "separator = \"|\"  # guess"),
+        (
+            "1\t; x\n3\t;y\n",
+            "separator = \";\"  # guess: \"\\t\" separates every line evenly, too\ntrim = true  # guess: the blanks \
+             around a field aren't part of it",
+        ),
         (
             "1,5;2\n3,5;4\n",
             "separator = \",\"  # guess: \";\" separates every line evenly, too",
