@@ -84,7 +84,7 @@ fn mistakes_in_names_are_explained() {
         (
             "\"{x}.csv\"",
             "",
-            "{x} is not {n}, {total} or one of [table.captures]",
+            "{x} is not {n}, {total}, {date} or one of [table.captures]",
         ),
         ("\"{n}-{n}.csv\"", "", "{n} is in the name twice"),
         (
