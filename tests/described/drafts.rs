@@ -93,7 +93,7 @@ impl Drafted {
 
     /// The property: the draft converts its sample to the rows and values that a plain reader reads. Where it leaves
     /// something open, `convert` says so, and then the truth about it is told. It stops at bad rows that the draft names.
-    fn is_right(mut self, form: Form<'_>) -> Result<(), String> {
+    fn check(mut self, form: Form<'_>) -> Result<(), String> {
         let out = self.scratch.out();
         let mark = self
             .text
@@ -282,7 +282,7 @@ fn microseconds(field: &str) -> i64 {
 
 #[track_caller]
 fn is_right(text: &str, form: Form<'_>) {
-    if let Err(error) = Drafted::of("sample.csv", text).is_right(form) {
+    if let Err(error) = Drafted::of("sample.csv", text).check(form) {
         panic!("{error}");
     }
 }
@@ -577,7 +577,7 @@ fn drafts_convert_what_is_made_up() {
             comments: sample.comments,
             header: sample.header,
         };
-        let outcome = Drafted::of("made up.csv", &sample.text).is_right(form);
+        let outcome = Drafted::of("made up.csv", &sample.text).check(form);
         score.count(&format!("sample {number} {sample:?}"), outcome);
     }
     score.close();
@@ -649,7 +649,7 @@ fn drafts_convert_heads_of_published_files() {
         let header = !without.iter().any(|start| path.starts_with(start));
         // A source has a file schema.csv for another reason.
         let name = name.replace("schema.csv", "fields.csv");
-        let outcome = Drafted::of(&name, &text).is_right(Form { header, ..PLAIN });
+        let outcome = Drafted::of(&name, &text).check(Form { header, ..PLAIN });
         score.count(path, outcome);
     }
     assert!(quoted > 0);

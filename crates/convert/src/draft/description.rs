@@ -94,7 +94,7 @@ fn table(file: &str) -> String {
          document = \"Unknown\"  # guess: the publisher's document\n\n\
          [[table]]\nname = \"{table}\"\nsummary = {}  # guess: one sentence\n\
          files = \"whole\"  # guess: one file; see `names` for several\n{found}",
-        quoted(&format!("Rows of {file}.")),
+        quoted(format!("Rows of {file}.")),
     )
 }
 
@@ -125,10 +125,10 @@ fn form(sample: &Sample<'_>) -> String {
         let other = sample.other_separator.map_or(String::new(), |other| {
             format!(
                 ": {} separates every line evenly, too",
-                quoted(&name_of(other))
+                quoted(name_of(other))
             )
         });
-        let separator = quoted(&name_of(sample.csv.separator));
+        let separator = quoted(name_of(sample.csv.separator));
         let _ = writeln!(text, "separator = {separator}  # guess{other}");
     }
     if sample.csv.trim {
