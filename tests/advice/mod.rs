@@ -222,6 +222,11 @@ const NOT_PROVOKED: &[(&str, &str)] = &[
         "a store: tests/urls",
     ),
     ("pass a smaller --threads", "the operating system"),
+    ("use a new prefix", "a bucket: tests/urls"),
+    (
+        "take the published file, or remove bom from the description",
+        "a description: tests/described/forms.rs",
+    ),
     (
         "pass --sample I/N, such as 0/16",
         "only in Python: the command line says it first",

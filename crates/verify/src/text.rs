@@ -111,6 +111,8 @@ impl SourceText {
         let mut start = Vec::new();
         let read = self.text.by_ref().take(3).read_to_end(&mut start);
         read.map_err(|error| failed(&self.path, error))?;
+        // It is before the first row, and not in it.
+        self.bytes = start.len() as u64;
         match &start[..] {
             b"" | b"\xef\xbb\xbf" => Ok(()),
             _ => Err(corrupt("begins with no byte order mark")
@@ -174,7 +176,7 @@ impl SourceText {
             if row.len() == start {
                 break;
             }
-            if self.bytes == 0 {
+            if self.lines == 0 {
                 self.is_crlf = row.strip_suffix(b"\n").unwrap_or(row).ends_with(b"\r");
             }
             self.bytes += (row.len() - start) as u64;

@@ -68,7 +68,7 @@ fn head(sample: &Sample<'_>, file: &str) -> String {
     }
     if !is_found(file) {
         note(
-            "convert doesn't find a file of this name in a directory. Name the file itself as SRC, or rename it.",
+            "In a directory, convert doesn't find a file of this name. Name the file itself as SRC, or rename it.",
         );
     }
     text
