@@ -482,7 +482,7 @@ def test_a_built_in_trace_has_only_the_figures_of_its_description(lake: tracelak
     assert not [name for name in (*report.figures, *report.skipped) if "." in name]
 
 
-def test_the_range_of_time_is_one_of_dates_if_these_are_known() -> None:
+def test_the_range_of_time_is_one_of_dates_for_date_times() -> None:
     kinds = {
         "moment": ("date-time", 'zone = "none"', ["2024-05-01T08:00:00", "2024-05-02T09:30:00"]),
         "milli": ("integer", 'unit = "milliseconds since 1970"', [1_714_550_400_000, 1_714_642_200_000]),
@@ -494,5 +494,6 @@ def test_the_range_of_time_is_one_of_dates_if_these_are_known() -> None:
     text = described(tables, more=dict.fromkeys(tables, 'time = "at"')).replace("family", "epoch = 0\nfamily", 1)
     drawn = Drawn(made(text, {name: [[{"at": time} for time in times]] for name, (*_, times) in kinds.items()}))
     _, *rows = drawn.page.tables["the-lake"]
-    days = ["2024-05-01 08:00", "2024-05-02 09:30"]
-    assert {str(row[0]): row[-2:] for row in rows} == {"moment": days, "milli": days, "ticks": ["5", "7"]}
+    days = ["2024-05-01 08:00:00", "2024-05-02 09:30:00"]
+    milli = ["1,714,550,400,000 ms = 19844 d 8 h", "1,714,642,200,000 ms = 19845 d 9 h 30 min"]
+    assert {str(row[0]): row[-2:] for row in rows} == {"moment": days, "milli": milli, "ticks": ["5", "7"]}

@@ -144,12 +144,12 @@ def test_a_report_says_of_how_much_it_speaks() -> None:
     assert f"({part})" in repr(report.checks) and f'"extent": "{part}"' in report.checks.to_json()
 
     tracelake.convert(made, "sample", trace="google-2011-v2.1", sample="0/2", allow_missing=True)
-    tracelake.report("sample", "page.html")
+    tracelake.report("sample", "page.html", overwrite=True)
     assert "the rows of --sample 0/2" in Path("page.html").read_text()
 
     tracelake.generate("google-2011-v2.1", "generated", rows=700)
     tracelake.convert("generated", "synthetic")
-    tracelake.report("synthetic", "page.html")
+    tracelake.report("synthetic", "page.html", overwrite=True)
     text = Path("page.html").read_text()
     assert "<h1>Synthetic rows in the form of: " in text and "<title>Synthetic rows" in text
     assert text.count("Synthetic rows.</strong>") == text.count("<figcaption>")

@@ -271,10 +271,10 @@ fn none_fits(asked: Option<&'static Trace>, file: &Location, head: &Head) -> Err
     };
     let hint = match asked {
         None => format!("{}; or name its trace with --trace", draft_it(file)),
-        Some(_) => format!(
-            "if it is damaged, name its table with --tables; if it is of another trace, {}",
-            draft_it(file)
-        ),
+        Some(_) => {
+            "if it is damaged, name its table with --tables; if it is of another trace, leave --trace out"
+                .to_owned()
+        }
     };
     Error::new(ErrorKind::Failed, reason).at(file).hint(hint)
 }
