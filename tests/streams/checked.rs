@@ -208,7 +208,8 @@ fn many_parts_that_wait_need_no_open_files() {
     let limited = |out: PathBuf| {
         let mut command = std::process::Command::new("sh");
         command.args(["-c", "ulimit -n 64 && exec \"$@\"", "sh"]);
-        command.arg(program.get_program()).arg("convert");
+        command.arg(program.get_program()).args(program.get_args());
+        command.arg("convert");
         command.args([scratch.src(), out]).args(options);
         ended(command.output().unwrap())
     };
