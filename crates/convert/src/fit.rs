@@ -252,8 +252,7 @@ struct Weight {
 
 /// Weighs one value: `None` if it says nothing. What isn't a value of the column is an error, in words.
 fn weigh(column: &'static Column, field: &[u8]) -> std::result::Result<Option<Weight>, String> {
-    let is_null = |null: &&str| null.as_bytes() == field;
-    if field.is_empty() || column.spelling.nulls.iter().any(is_null) {
+    if field.is_empty() || column.spelling.is_null(field) {
         return match column.mandatory {
             true => Err("empty".to_owned()),
             false => Ok(None),

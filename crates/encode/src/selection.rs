@@ -8,7 +8,6 @@ use tracelake_core::selection::Sample;
 use tracelake_schema::Kind;
 
 use crate::cell::Cell;
-use crate::column::is_null;
 use crate::split::Records;
 use crate::value::{self, other_spelling};
 
@@ -83,7 +82,7 @@ impl Selector {
     /// Whether a key is sampled.
     #[inline]
     fn samples(&mut self, rule: &SampleRule, field: &[u8]) -> Result<bool, Fault> {
-        if field.is_empty() || is_null(rule.field.column, field) {
+        if field.is_empty() || rule.field.column.spelling.is_null(field) {
             return empty(&rule.field).map(|()| rule.sample.selects(b""));
         }
         if rule.field.column.kind != Kind::Integer {
@@ -162,7 +161,7 @@ fn decides(rules: &RowRules, key: &[u8], time: &[u8]) -> Result<bool, Fault> {
 /// Whether a time is selected.
 #[inline]
 fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
-    if field.is_empty() || is_null(rule.field.column, field) {
+    if field.is_empty() || rule.field.column.spelling.is_null(field) {
         return empty(&rule.field).map(|()| rule.selects(None));
     }
     Ok(match rule.field.column.kind {

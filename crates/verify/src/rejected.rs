@@ -266,8 +266,7 @@ fn first_fault(order: &FieldOrder, fields: &ByteRecord) -> Option<(&'static str,
 /// The fault of a field of CSV.
 fn plain_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
     let column = field.column;
-    let mut nulls = column.spelling.nulls.iter();
-    if text.is_empty() || nulls.any(|null| null.as_bytes() == text) {
+    if text.is_empty() || column.spelling.is_null(text) {
         return field.mandatory.then_some(Fault::Empty);
     }
     match column.kind {

@@ -60,8 +60,7 @@ fn field(
     }
     let text = field.position.and_then(|at| record.get(at));
     let text = str::from_utf8(text.unwrap_or_default()).map_err(|error| error.to_string())?;
-    let mut nulls = field.column.spelling.nulls.iter();
-    let is_null = text.is_empty() || nulls.any(|null| *null == text);
+    let is_null = text.is_empty() || field.column.spelling.is_null(text.as_bytes());
     Ok((!is_null).then(|| text.to_owned()))
 }
 

@@ -203,11 +203,7 @@ fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
     let floats = fields.filter(|(field, text)| {
         let column = field.column;
         let is_kind = matches!(column.kind, Kind::Integer | Kind::Code);
-        let is_null = column
-            .spelling
-            .nulls
-            .iter()
-            .any(|null| null.as_bytes() == *text);
+        let is_null = column.spelling.is_null(text);
         let has_point = text.contains(&b'.');
         field.index.is_some()
             && is_kind
@@ -251,8 +247,7 @@ fn compare(
             .or(captured)
             .unwrap_or_default();
         let array = batch.column(index);
-        let mut nulls = column.spelling.nulls.iter();
-        let is_null = captured.is_none() && nulls.any(|null| null.as_bytes() == text);
+        let is_null = captured.is_none() && column.spelling.is_null(text);
         let value = if is_null { &[] } else { text };
         let equal = match (value, array.is_null(row)) {
             (b"", is_null) => is_null,

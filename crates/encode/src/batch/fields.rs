@@ -20,7 +20,6 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
-use crate::column::is_null;
 use crate::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
@@ -321,7 +320,7 @@ impl<'a> ColumnFields<'a> {
         field: &'a [u8],
         read: &mut impl FnMut(usize, &'a [u8]) -> Result<V, Fault>,
     ) -> Result<Option<V>, Fault> {
-        match field.is_empty() || is_null(self.column, field) {
+        match field.is_empty() || self.column.spelling.is_null(field) {
             true if self.mandatory => Err(Fault::Empty),
             true => Ok(None),
             false => read(record, field).map(Some),

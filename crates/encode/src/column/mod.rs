@@ -177,9 +177,3 @@ pub(crate) fn encoder(
 fn is_id(column: &Column) -> bool {
     column.kind == Kind::Integer && column.unit.is_none()
 }
-
-/// Whether a field is one of the spellings of NULL.
-pub(crate) fn is_null(column: &Column, field: &[u8]) -> bool {
-    let mut nulls = column.spelling.nulls.iter();
-    nulls.any(|null| null.as_bytes() == field)
-}

@@ -9,7 +9,7 @@ use super::chunk::EncodedChunk;
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result, is_null};
+use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result};
 use crate::value::{Spelled, other_spelling, sentinel};
 
 /// The fields of one column in a chunk of text, on their way into its page.
@@ -145,7 +145,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                 ChunkFields::Records(fields, field) => {
                     let (start, end) = fields.get(record);
                     let text = &self.text[start..end];
-                    if is_null(column, text) {
+                    if column.spelling.is_null(text) {
                         match field.mandatory {
                             true => faults.push((record, Fault::Empty)),
                             false => *found = Found::NULL,

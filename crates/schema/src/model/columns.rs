@@ -121,6 +121,13 @@ impl Spelling {
         integral_floats: false,
         capture: None,
     };
+
+    /// Whether a field that isn't empty is a spelling of NULL.
+    #[inline]
+    #[must_use]
+    pub fn is_null(&self, field: &[u8]) -> bool {
+        self.nulls.iter().any(|null| null.as_bytes() == field)
+    }
 }
 
 /// A publisher's change to the values of a column before publishing them.
