@@ -184,25 +184,21 @@ fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
         None => range,
     };
     let mut distinct = units.into_iter();
-    let range = match (distinct.next(), distinct.next()) {
+    match (distinct.next(), distinct.next()) {
         (Some(per_second), None) => {
             within_span(range, trace, epoch, per_second)?;
-            range.in_units(per_second).map_err(usage_of_time)?
+            range.in_units(per_second).map_err(usage_of_time)
         }
         (Some(_), Some(_)) if range.has_units() => {
             let reason = format!("the tables of {} have times in several units", trace.name);
-            return Err(usage_of_time(reason).hint("write durations, such as 1h30m..2d"));
+            Err(usage_of_time(reason).hint("write durations, such as 1h30m..2d"))
         }
-        (Some(_), Some(_)) => {
-            within_span(range, trace, epoch, 1_000_000)?;
-            range
-        }
+        (Some(_), Some(_)) => within_span(range, trace, epoch, 1_000_000).map(|()| range),
         (None, _) => {
             let reason = format!("no table of {} has a time", trace.name);
-            return Err(Error::new(ErrorKind::Usage, reason).hint("leave --time out"));
+            Err(Error::new(ErrorKind::Usage, reason).hint("leave --time out"))
         }
-    };
-    Ok(range)
+    }
 }
 
 /// Refuses a range in which the trace has no row. `epoch` is its time 0, which date-times may have without saying so.
