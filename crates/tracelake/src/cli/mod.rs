@@ -331,9 +331,6 @@ pub(crate) struct CheckArgs {
     /// Make checks even if parts that they need are missing; the gaps may cause findings
     #[arg(long)]
     allow_missing: bool,
-    /// Print the results as JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     #[serde(flatten)]
     queries: QueryArgs,
@@ -359,9 +356,6 @@ pub(crate) struct ReportArgs {
     /// Replace FILE if it exists
     #[arg(long)]
     overwrite: bool,
-    /// Print what was written as JSON on stdout
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     #[serde(flatten)]
     queries: QueryArgs,
@@ -389,9 +383,6 @@ pub(crate) struct DeriveArgs {
     /// Make tables even if parts that they need are missing
     #[arg(long)]
     allow_missing: bool,
-    /// Print what was written as JSON on stdout
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     #[serde(flatten)]
     queries: QueryArgs,
@@ -400,6 +391,9 @@ pub(crate) struct DeriveArgs {
 /// What all commands that query a lake with DuckDB take.
 #[derive(Debug, Args, Serialize)]
 struct QueryArgs {
+    /// Print the result as JSON on stdout
+    #[arg(long)]
+    json: bool,
     /// The cell to query, in a lake of several cells
     #[arg(long, value_name = "NAME", value_parser = name)]
     cell: Option<String>,
