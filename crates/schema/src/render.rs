@@ -12,7 +12,10 @@ mod text;
 pub use checks::checks;
 pub use json::json;
 pub use markdown::{anomalies, dictionary, markdown, markdown_text, table_section};
-pub use sql::{LakeFile, duckdb, duckdb_of_lake, duckdb_views, spark, spark_named, spark_of_lake};
+pub use sql::{
+    LakeFile, duckdb, duckdb_of_lake, duckdb_pattern, duckdb_views, spark, spark_named,
+    spark_of_lake, spark_pattern,
+};
 pub use text::{WIDTH, overview, text};
 
 use crate::{Column, Files, Kind, Published, Range, Table, Trace};

@@ -83,27 +83,7 @@ def below(root: str, path: str) -> str:
 
 def sql_list(files: Iterable[str]) -> str:
     """Files as a list for DuckDB, which takes each of them for a pattern."""
-    return f"[{', '.join(sql_text(pattern(file)) for file in files)}]"
-
-
-def pattern(file: str) -> str:
-    """A pattern that matches a file alone.
-
-    >>> pattern("/data/g[1]/a*.parquet"), pattern("https://host/a?key=[1]")
-    ('/data/g[[]1]/a[*].parquet', 'https://host/a?key=[1]')
-    """
-    # On a web server, DuckDB looks for nothing.
-    is_web = is_url(file) and file.lower().startswith("http")
-    return file if is_web else re.sub(r"[*?[]", r"[\g<0>]", file)
-
-
-def hadoop_pattern(file: str) -> str:
-    r"""A pattern that matches a file alone, for Spark.
-
-    >>> hadoop_pattern("/data/g[1]"), hadoop_pattern("s3://bucket/a{b}")
-    ('file:///data/g\\[1\\]', 's3://bucket/a\\{b\\}')
-    """
-    return re.sub(r"[\\{}\[\]*?^]", r"\\\g<0>", hadoop_path(file))
+    return f"[{', '.join(sql_text(_tracelake.duckdb_pattern(file)) for file in files)}]"
 
 
 def hadoop_path(path: str) -> str:

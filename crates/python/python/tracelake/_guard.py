@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _files
+from . import _files, _tracelake
 from ._errors import FailedError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def lock(connection: duckdb.DuckDBPyConnection, files: Iterable[str]) -> None:
     for file in files:
         # A file is opened by its name after its pattern was looked up, and both are checked.
         allowed[file] = None
-        allowed[_files.pattern(file)] = None
+        allowed[_tracelake.duckdb_pattern(file)] = None
     paths = ", ".join(_files.sql_text(path) for path in allowed)
     try:
         connection.execute(f"SET allowed_paths = [{paths}]")

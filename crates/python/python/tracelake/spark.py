@@ -55,7 +55,7 @@ def read(spark: Any, lake: StrPath, table: str, named: bool = False) -> Any:
     found = _lake.lake(place, _tracelake.manifest(place))[name]
     if found.format == "arrow":
         raise UsageError("Spark reads no Arrow files; convert with format='parquet'")
-    files = [_files.hadoop_pattern(file) for file in found.files]
+    files = [_tracelake.spark_pattern(file) for file in found.files]
     # Spark guesses the types of partition columns unless the schema has them.
     schema = spark.read.parquet(files[0]).schema
     in_directories = [name for name in found.partitions if name == "cell" or found.layout == "hive"]

@@ -33,7 +33,10 @@ mod _tracelake {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::schema::{arrow_schema, describe, duckdb_views, shown_time, spark_named, traces};
+    use super::schema::{
+        arrow_schema, describe, duckdb_pattern, duckdb_views, shown_time, spark_named,
+        spark_pattern, traces,
+    };
     #[pymodule_export]
     use super::stream::{Reader, read_part};
     #[pymodule_export]

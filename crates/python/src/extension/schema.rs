@@ -78,6 +78,18 @@ pub(crate) fn duckdb_views(
     ))
 }
 
+/// A pattern of DuckDB that matches a file alone.
+#[pyfunction]
+pub(crate) fn duckdb_pattern(path: &str) -> String {
+    render::duckdb_pattern(path)
+}
+
+/// A pattern of Spark that matches a file alone.
+#[pyfunction]
+pub(crate) fn spark_pattern(path: &str) -> String {
+    render::spark_pattern(path)
+}
+
 /// The columns of a table for people, as expressions for Spark: codes as names, times as timestamps.
 #[pyfunction]
 pub(crate) fn spark_named(py: Python<'_>, trace: &str, table: &str) -> PyResult<Vec<String>> {

@@ -6,7 +6,7 @@ mod of_lake;
 use super::{Partition, asked, partitions, remark};
 use crate::{Code, Column, Kind, Range, Table, Trace, Zone};
 
-pub use of_lake::{LakeFile, duckdb_of_lake, spark_of_lake};
+pub use of_lake::{LakeFile, duckdb_of_lake, duckdb_pattern, spark_of_lake, spark_pattern};
 
 /// Views over the Parquet files of a lake, for DuckDB.
 ///

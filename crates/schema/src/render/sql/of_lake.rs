@@ -84,19 +84,49 @@ fn head(trace: &Trace) -> String {
     )
 }
 
-/// A pattern of DuckDB that matches a file alone.
-fn duckdb_pattern(path: &str) -> String {
-    escaped(path, &['*', '?', '['], |letter| format!("[{letter}]"))
+/// A pattern of DuckDB that matches a file alone: a path, or a URL.
+///
+/// ```
+/// use tracelake_schema::render::duckdb_pattern;
+///
+/// assert_eq!(duckdb_pattern("/data/g[1]/a*.parquet"), "/data/g[[]1]/a[*].parquet");
+/// // On a web server, DuckDB looks for nothing.
+/// assert_eq!(duckdb_pattern("https://host/a?key=[1]"), "https://host/a?key=[1]");
+/// ```
+#[must_use]
+pub fn duckdb_pattern(path: &str) -> String {
+    let scheme = scheme(path).unwrap_or_default().to_ascii_lowercase();
+    match &scheme[..] {
+        "http" | "https" => path.to_owned(),
+        _ => escaped(path, &['*', '?', '['], |letter| format!("[{letter}]")),
+    }
 }
 
-/// A path for Spark, whose default file system may be another one, as a pattern that matches a file alone.
-fn spark_pattern(path: &str) -> String {
+/// A pattern of Spark that matches a file alone: an absolute path, or a URL. Its default file system may be another one
+/// than the disk.
+///
+/// ```
+/// use tracelake_schema::render::spark_pattern;
+///
+/// assert_eq!(spark_pattern("/data/g[1]"), "file:///data/g\\[1\\]");
+/// assert_eq!(spark_pattern("s3://bucket/a{b}"), "s3://bucket/a\\{b\\}");
+/// ```
+#[must_use]
+pub fn spark_pattern(path: &str) -> String {
     let special = ['\\', '{', '}', '[', ']', '*', '?', '^'];
     let pattern = escaped(path, &special, |letter| format!("\\{letter}"));
-    match path.contains("://") {
-        true => pattern,
-        false => format!("file://{pattern}"),
+    match scheme(path) {
+        Some(_) => pattern,
+        None => format!("file://{pattern}"),
     }
+}
+
+/// The scheme of a URL; `None` for a path.
+fn scheme(path: &str) -> Option<&str> {
+    let (scheme, _) = path.split_once("://")?;
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "+.-".contains(letter);
+    let begins_well = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    (begins_well && scheme.chars().all(is_plain)).then_some(scheme)
 }
 
 fn escaped(path: &str, special: &[char], by: fn(char) -> String) -> String {
@@ -126,17 +156,19 @@ mod tests {
         let files = vec![
             file("/it's [1]/a*`.parquet", 0, None),
             file("s3://b/{c}.parquet", 7, Some("a")),
+            file("/odd://x.parquet", 8, None),
         ];
         let of = |trace: &'static Trace| [(&trace.tables[0], files.clone())];
         let duckdb = duckdb_of_lake(plain, &of(plain));
         assert!(
-            duckdb.contains("read_parquet(['/it''s [[]1]/a[*]`.parquet', 's3://b/{c}.parquet'], ")
+            duckdb.contains("read_parquet(['/it''s [[]1]/a[*]`.parquet', 's3://b/{c}.parquet', ")
         );
         let spark = spark_of_lake(cells, &of(cells));
         for says in [
             "SELECT *, CAST(NULL AS STRING) AS `cell`, 0 AS `file_number` FROM \
              parquet.`file:///it's \\[1\\]/a\\*``.parquet`\nUNION ALL\n",
-            "SELECT *, 'a' AS `cell`, 7 AS `file_number` FROM parquet.`s3://b/\\{c\\}.parquet`;",
+            "SELECT *, 'a' AS `cell`, 7 AS `file_number` FROM parquet.`s3://b/\\{c\\}.parquet`\n",
+            " FROM parquet.`file:///odd://x.parquet`;",
         ] {
             assert!(spark.contains(says), "{spark}");
         }
