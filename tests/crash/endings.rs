@@ -33,7 +33,7 @@ fn a_reader_that_leaves_is_no_failure() {
         &["--help"],
         &["--version"],
     ];
-    let mut score = Score::new("stdout that nobody reads");
+    let mut score = Score::new("a closed reader of stdout");
     for arguments in commands {
         let gone = program().args(*arguments).stdout(broken_pipe()).output();
         let gone = ended(gone.unwrap());
@@ -82,7 +82,7 @@ fn a_full_stdout_is_one_clear_error() {
 fn a_run_that_nobody_listens_to_makes_the_same_lake() {
     let source = Scratch::with_sample(1, 40);
     source.convert_well(&[]);
-    let mut score = Score::new("stderr that nobody reads");
+    let mut score = Score::new("a closed reader of stderr");
     for progress in ["auto", "plain", "json", "none"] {
         for closed in [
             "2>&-",

@@ -1,6 +1,6 @@
 //! Files named by the day: `{date}`.
 
-use tracelake_testkit::{Scratch, convert, manifest, verify_well};
+use tracelake_testkit::{Run, Scratch, convert, manifest, verify_well};
 
 use super::describe;
 use super::language::one_table;
@@ -12,6 +12,16 @@ fn description() -> String {
         ("day", "kind = \"text\"\ncapture = \"date\""),
     ];
     one_table(table, &columns)
+}
+
+/// Converts files of these names, each with its text.
+fn converted(scratch: &Scratch, files: &[(&str, &str)], options: &[&str]) -> Run {
+    let description = describe(scratch, "weather.toml", &description());
+    for (name, text) in files {
+        scratch.file(name, text.as_bytes());
+    }
+    let trace = ["--trace", description.to_str().unwrap()];
+    convert(&scratch.src(), &scratch.out(), &[&trace, options].concat())
 }
 
 /// The file numbers of the lake and the days in its column.
@@ -28,13 +38,12 @@ fn parts(scratch: &Scratch) -> Vec<(u64, u64)> {
 #[test]
 fn parts_are_in_the_order_of_their_days() {
     let scratch = Scratch::new();
-    let description = describe(&scratch, "weather.toml", &description());
-    scratch.file("usage_2024-03-01.csv", b"3\n");
-    scratch.file("usage_20240229.csv", b"2\n2\n");
-    scratch.file("usage_2024_02_28.csv", b"1\n");
-    let trace = ["--trace", description.to_str().unwrap()];
-    let made = convert(&scratch.src(), &scratch.out(), &trace);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    let files = [
+        ("usage_2024-03-01.csv", "3\n"),
+        ("usage_20240229.csv", "2\n2\n"),
+        ("usage_2024_02_28.csv", "1\n"),
+    ];
+    converted(&scratch, &files, &[]).well();
     // 2024-02-28 is 19,781 days after 1970-01-01, as `date -d 2024-02-28 +%s` says.
     assert_eq!(parts(&scratch), [(19_781, 1), (19_782, 2), (19_783, 1)]);
     verify_well(&scratch.out(), &scratch.src());
@@ -43,35 +52,30 @@ fn parts_are_in_the_order_of_their_days() {
 #[test]
 fn a_day_without_a_file_is_missing() {
     let scratch = Scratch::new();
-    let description = describe(&scratch, "weather.toml", &description());
-    scratch.file("usage_2024-02-28.csv", b"1\n");
-    scratch.file("usage_2024-03-01.csv", b"3\n");
-    let trace = ["--trace", description.to_str().unwrap()];
-    let refused = convert(&scratch.src(), &scratch.out(), &trace);
+    let files = [
+        ("usage_2024-02-28.csv", "1\n"),
+        ("usage_2024-03-01.csv", "3\n"),
+    ];
+    let refused = converted(&scratch, &files, &[]);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     let says = "1 of 3 files are missing: usage_2024-02-29.csv";
     assert!(refused.message().contains(says), "{}", refused.message());
-    let allowed = [&trace[..], &["--allow-missing"]].concat();
-    let made = convert(&scratch.src(), &scratch.out(), &allowed);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    converted(&scratch, &[], &["--allow-missing"]).well();
     assert_eq!(parts(&scratch), [(19_781, 1), (19_783, 1)]);
 }
 
 #[test]
 fn what_is_no_day_is_no_part() {
     let scratch = Scratch::new();
-    let description = describe(&scratch, "weather.toml", &description());
-    scratch.file("usage_2023-02-28.csv", b"1\n");
-    scratch.file("usage_2023-02-29.csv", b"2\n");
-    let trace = ["--trace", description.to_str().unwrap()];
-    let made = convert(&scratch.src(), &scratch.out(), &trace);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    let files = [
+        ("usage_2023-02-28.csv", "1\n"),
+        ("usage_2023-02-29.csv", "2\n"),
+    ];
+    let made = converted(&scratch, &files, &[]);
+    made.well();
     assert_eq!(parts(&scratch).len(), 1);
-    assert!(
-        made.stderr.contains("usage_2023-02-29.csv"),
-        "{}",
-        made.stderr
-    );
+    let other = "usage_2023-02-29.csv";
+    assert!(made.stderr.contains(other), "{}", made.stderr);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn plain_rows<'a>(text: &'a str, form: Form<'_>) -> Vec<(usize, Vec<&'a str>)> {
     .collect()
 }
 
-/// A sample in a directory of its own, and the draft of it.
+/// A sample file in a scratch directory, and its draft.
 struct Drafted {
     scratch: Scratch,
     file: String,
@@ -91,8 +91,8 @@ impl Drafted {
         convert(&self.scratch.src(), out, &[&trace, options].concat())
     }
 
-    /// The property: the draft converts its sample to the rows and values that a plain reader reads. Where it leaves
-    /// something open, `convert` says so, and then the truth about it is told. It stops at bad rows that the draft names.
+    /// The property: the draft converts its sample to the rows and values that a plain reader finds. If the draft leaves
+    /// a question open, `convert` asks it, and this answers. `convert` may stop only at bad rows that the draft names.
     fn check(mut self, form: Form<'_>) -> Result<(), String> {
         let out = self.scratch.out();
         let mark = self

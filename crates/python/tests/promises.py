@@ -77,7 +77,7 @@ def _statements(fault: str, table: str) -> Iterator[str]:
 
 
 def rows_of(path: Path) -> Any:
-    """A DuckDB connection that has the rows of a lake in tables of its own, as the queries of checks see them."""
+    """Copies the rows of a lake into tables of a DuckDB connection, for the checks to query."""
     import duckdb
 
     lake = _queries.Lake(str(path))

@@ -1,4 +1,4 @@
-"""Figures of a described trace that has none of its own: each number is the one that plain Python counts in the rows."""
+"""Default figures of described traces: plain Python counts every number again from the rows."""
 
 from __future__ import annotations
 

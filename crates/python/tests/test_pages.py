@@ -34,7 +34,7 @@ def test_pages_are_found() -> None:
 
 
 def test_each_page_has_names_of_its_own() -> None:
-    """Whoever follows two pages in one directory makes what both say."""
+    """You can follow two pages in one directory: neither uses the other's names."""
     makers: dict[str, set[str]] = {}
     for name in pages.pages():
         for block in pages.blocks((pages.ROOT / name).read_text()):

@@ -1,4 +1,4 @@
-"""How far a command of this package is: a bar on a terminal, lines, or JSON lines."""
+"""Progress of the commands of this package: a bar on a terminal, lines, or JSON lines."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _REDRAW = 0.2
 
 
 class Steps:
-    """The steps of a command: checks, figures or tables. These are shown to nobody."""
+    """Progress of a command by its checks, figures or tables; this one shows nothing."""
 
     def begin(self, number: int) -> None:
-        """That many steps are to be taken."""
+        """Sets the number of steps."""
 
     def start(self, name: str) -> None:
         """A step begins."""
@@ -46,7 +46,7 @@ class ShownSteps(Steps):
         return self._how not in ("json", "none")
 
     def begin(self, number: int) -> None:
-        """That many steps are to be taken."""
+        """Sets the number of steps."""
         self._total = number
         if self._how == "json":
             self._line(event="start", command=self._command, steps=number)
