@@ -265,6 +265,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         /// A found index is right; an index that isn't found was at most pushed out by others.
         #[test]
         fn what_is_found_was_put_there(fields in prop::collection::vec("[0-9.]{1,13}", 0..3000)) {

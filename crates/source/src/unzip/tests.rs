@@ -19,9 +19,9 @@ fn members(bytes: &[u8]) -> Result<(Vec<Member>, u64)> {
     std::fs::write(&path, bytes).unwrap();
     let mut source = Source::open(&tracelake_core::Context::new(), path.as_path())?;
     assert!(source.is_archive());
-    let mut members = Vec::new();
+    let (mut members, mut chunk) = (Vec::new(), Chunk::default());
     while let Some(member) = source.next_member()? {
-        let (mut text, mut chunk) = (String::new(), Chunk::default());
+        let mut text = String::new();
         // Every other text is left to be skipped.
         while members.len() % 2 == 0 && source.next_chunk(&mut chunk)? {
             text += &String::from_utf8_lossy(chunk.lines());
