@@ -5,6 +5,7 @@
 #![allow(
     clippy::panic,
     clippy::print_stderr,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test stops at the first surprise"
 )]
@@ -20,6 +21,7 @@ mod described;
 mod doors;
 mod equal;
 mod figures;
+mod foreign;
 mod golden;
 mod named;
 mod nested;

@@ -121,7 +121,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, i32, i32)> {
 
 #[test]
 fn what_inflates_without_end_stays_within_the_bound() {
-    let mut score = Score::new("decompression bombs");
+    let mut score = Score::one_in(3, "decompression bombs");
     let mut most = 0;
     for (name, file, strict, rejecting) in bombs() {
         for (code, more) in [
@@ -131,6 +131,9 @@ fn what_inflates_without_end_stays_within_the_bound() {
                 &["--on-bad-row", "reject", "--max-rejects", "1000"],
             ),
         ] {
+            if !score.is_due() {
+                continue;
+            }
             let scratch = Scratch::new();
             scratch.file(&part_path("job_events", 0, 1), &file);
             let mut command = program();

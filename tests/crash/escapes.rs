@@ -65,7 +65,7 @@ fn one_error(run: &Run, codes: &[i32]) -> Result<(), String> {
 
 #[test]
 fn values_are_escaped() {
-    let mut score = Score::new("hostile values");
+    let mut score = Score::one_in(3, "hostile values");
     let columns = [
         ("job_events", "time"),
         ("job_events", "user"),
@@ -75,6 +75,9 @@ fn values_are_escaped() {
     ];
     for (name, column) in columns {
         for hostile in HOSTILE {
+            if !score.is_due() {
+                continue;
+            }
             let row = row_with(table(name), column, hostile);
             let scratch = Scratch::new();
             scratch.only(name, &[&row[..], b"\n"].concat());
@@ -223,7 +226,7 @@ const STRINGS: &[&str] = &[
 
 #[test]
 fn strings_of_a_manifest_are_escaped() {
-    let mut score = Score::new("hostile strings of a manifest");
+    let mut score = Score::one_in(7, "hostile strings of a manifest");
     let source = Scratch::new();
     for name in ["job_events", "machine_events"] {
         source.only(name, format!("{}\n", good_row(name)).as_bytes());
@@ -251,8 +254,9 @@ fn strings_of_a_manifest_are_escaped() {
                     &["inspect", lake, "--json"],
                     &["convert", src, lake],
                 ] {
-                    let said = run(arguments);
-                    score.count(&format!("{what}, {}", arguments[0]), tame(&said));
+                    if score.is_due() {
+                        score.count(&format!("{what}, {}", arguments[0]), tame(&run(arguments)));
+                    }
                 }
             }
             fs::remove_dir_all(&out).unwrap();

@@ -284,7 +284,7 @@ fn any_place_of_the_source() {
 #[test]
 fn row_groups_are_as_small_as_asked_for() {
     let scratch = Scratch::new();
-    let rows = 400_000;
+    let rows = 340_000;
     let mut families = BTreeSet::new();
     for trace in TRACES
         .iter()

@@ -236,7 +236,7 @@ fn rows(table: &'static Table) -> BoxedStrategy<Vec<Vec<String>>> {
 #[test]
 fn any_table_equals_its_plain_reading() {
     let config = ProptestConfig {
-        cases: 25,
+        cases: 10,
         failure_persistence: None,
         ..ProptestConfig::default()
     };

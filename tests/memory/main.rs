@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -43,8 +43,7 @@ const MIB: u64 = 1 << 20;
 /// The limit promised for one part at a time.
 const BOUND: u64 = 256_000_000;
 
-/// The memory that ten times the rows may add: the larger file fills its row group, the smaller one
-/// does not.
+/// The memory that a full row group may take beyond one of 200,000 rows.
 const GROWTH: u64 = 96 * MIB;
 
 /// Writes a part of task_usage whose rows look like real ones and never repeat, as it goes.
@@ -93,11 +92,46 @@ fn write_unique(scratch: &Scratch, parts: u32, rows: u64) {
     }
 }
 
+/// Two files of task_usage: one that doesn't fill a row group, and one that does.
+struct Usage {
+    small: (Scratch, u64),
+    large: (Scratch, u64),
+}
+
+fn usage() -> &'static Usage {
+    static USAGE: OnceLock<Usage> = OnceLock::new();
+    USAGE.get_or_init(|| {
+        let of = |rows| {
+            let scratch = Scratch::new();
+            write_usage(&scratch, rows);
+            (scratch, rows)
+        };
+        Usage {
+            small: of(200_000),
+            large: of(700_000),
+        }
+    })
+}
+
 /// Converts and returns the most memory that the process ever held, in bytes.
-fn peak(scratch: &Scratch, options: &[&str], rows: u64) -> u64 {
-    let peak = peak_from_to(program(), &scratch.src(), &scratch.out(), options);
+fn peak(source: &Scratch, options: &[&str], rows: u64) -> u64 {
+    let scratch = Scratch::new();
+    let peak = peak_from_to(program(), &source.src(), &scratch.out(), options);
     assert_eq!(manifest(&scratch.out())["tables"][0]["rows"], rows);
     peak
+}
+
+/// The memory of a run of the smaller and of the larger file.
+fn peaks(more: &[&str]) -> [u64; 2] {
+    let Usage { small, large } = usage();
+    let options = [&["--threads", "1"], more].concat();
+    [small, large].map(|(source, rows)| peak(source, &options, *rows))
+}
+
+/// [`peaks`] of Parquet files, measured once.
+fn parquet_peaks() -> [u64; 2] {
+    static PEAKS: OnceLock<[u64; 2]> = OnceLock::new();
+    *PEAKS.get_or_init(|| peaks(&[]))
 }
 
 /// Like [`peak`], for any SRC and OUT.
@@ -141,11 +175,7 @@ fn peak_of_any(mut program: Command) -> (u64, Option<i32>) {
 #[test]
 fn peak_memory_does_not_grow_with_the_file() {
     let _alone = alone();
-    let [small, large] = [200_000, 1_200_000].map(|rows| {
-        let scratch = Scratch::new();
-        write_usage(&scratch, rows);
-        peak(&scratch, &["--threads", "1"], rows)
-    });
+    let [small, large] = parquet_peaks();
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
     eprintln!("peak memory: {shown}");
     assert!(large <= BOUND, "{shown}");
@@ -161,9 +191,7 @@ const CLIENT: u64 = 12 * MIB;
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn objects_take_what_is_documented() {
     let _alone = alone();
-    let scratch = Scratch::new();
-    write_usage(&scratch, 1_000_000);
-    let server = Server::of(&scratch.src(), "bucket/trace/", |_| Answer::Well);
+    let server = Server::of(&usage().large.0.src(), "bucket/trace/", |_| Answer::Well);
     let mut program = program();
     program
         .env("AWS_ENDPOINT_URL", server.url())
@@ -172,7 +200,7 @@ fn objects_take_what_is_documented() {
     let (source, out) = ("s3://bucket/trace", "s3://bucket/lake");
     let (source, out) = (Path::new(source), Path::new(out));
     let peak = peak_from_to(program, source, out, &["--threads", "1"]);
-    let disk = self::peak(&scratch, &["--threads", "1"], 1_000_000);
+    let [_, disk] = parquet_peaks();
     let objects = OBJECT_MEMORY + UPLOAD_MEMORY;
     let shown = format!("{} MiB on disk, {} MiB in buckets", disk / MIB, peak / MIB);
     eprintln!("peak memory: {shown}");
@@ -186,11 +214,7 @@ fn objects_take_what_is_documented() {
 #[test]
 fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
     let _alone = alone();
-    let [small, large] = [200_000, 1_200_000].map(|rows| {
-        let scratch = Scratch::new();
-        write_usage(&scratch, rows);
-        peak(&scratch, &["--threads", "1", "--format", "arrow"], rows)
-    });
+    let [small, large] = peaks(&["--format", "arrow"]);
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
     eprintln!("peak memory, Arrow: {shown}");
     assert!(large <= BOUND, "{shown}");
@@ -200,24 +224,30 @@ fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
 #[test]
 fn the_bound_holds_where_no_value_repeats() {
     let _alone = alone();
-    // Enough rows for a whole row group, which 64 MiB end here.
-    let rows = 360_000;
-    let scratch = Scratch::new();
-    write_unique(&scratch, 2, rows);
-    for (options, parts, at_once) in [
-        (&["--threads", "1", "--parts", "0"][..], 1, 1),
-        (&["--threads", "2"], 2, 2),
-        (&["--threads", "2", "--memory", "256MB"], 2, 1),
+    let of = |rows| {
+        let scratch = Scratch::new();
+        write_unique(&scratch, 2, rows);
+        (scratch, rows)
+    };
+    // Enough rows for a whole row group, which 64 MiB end here, and for two batches.
+    let (group, batches) = (of(360_000), of(120_000));
+    let arrow = ["--format", "arrow"];
+    for (source, options, more, parts, at_once) in [
+        (&group, ["--threads", "1"], &["--parts", "0"][..], 1, 1),
+        (&group, ["--threads", "2"], &[], 2, 2),
+        (&group, ["--threads", "2"], &["--memory", "256MB"], 2, 1),
         (
-            &["--threads", "1", "--parts", "0", "--format", "arrow"],
+            &batches,
+            ["--threads", "1"],
+            &["--parts", "0", "--format", "arrow"],
             1,
             1,
         ),
-        (&["--threads", "2", "--format", "arrow"], 2, 2),
+        (&batches, ["--threads", "2"], &arrow, 2, 2),
     ] {
-        let _ = fs::remove_dir_all(scratch.out());
         let bound = (1 + at_once) * 128_000_000;
-        let peak = peak(&scratch, options, parts * rows);
+        let options = [&options, more].concat();
+        let peak = peak(&source.0, &options, parts * source.1);
         eprintln!(
             "peak memory, {options:?}: {} MB of {}",
             peak / 1_000_000,
@@ -315,7 +345,7 @@ fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
 #[test]
 fn a_part_adds_little_to_a_run() {
     let _alone = alone();
-    let (few, many) = (300, 1_500);
+    let (few, many) = (200, 800);
     let [small, large] = [few, many].map(allocated_by_runs);
     let mut over = Vec::new();
     for ((run, bound, small), (_, _, large)) in small.into_iter().zip(large) {

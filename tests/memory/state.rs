@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use tracelake::{Context, Location, Request, RunOptions, plan};
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 use tracelake_testkit::server::{Answer, Server};
 use tracelake_testkit::{Scratch, copy, gzip, manifest, program, rows};
 
-use super::{MIB, peak_of, peak_of_any, write_parts};
+use super::{MIB, allocated_by, alone, peak_of, peak_of_any, write_parts};
 
 /// The bytes of a part that waits for the end of its file: on a disk, and in a bucket.
 pub(super) const WAITING_BOUNDS: [u64; 2] = [2_500, 5_000];
@@ -33,23 +34,32 @@ fn with_store(server: &Server) -> Command {
 #[test]
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn a_part_that_waits_takes_little() {
+    let _alone = alone();
     let table = whole_table();
-    let (few, many) = (300, 1_500);
+    let (few, many) = (300, 3_000);
     let [small, large] = [few, many].map(|parts: usize| {
         let scratch = Scratch::new();
         // Each row is a part.
         let text = rows::sample(table, 0, parts);
         scratch.file(&format!("{}.csv.gz", table.name), &gzip(text.as_bytes()));
         let server = Server::start(Default::default(), |_| Answer::Well);
-        let peak = |mut command: Command, out: &Path| {
-            command.arg("convert").arg(scratch.src()).arg(out);
-            command.args(["--part-rows", "1", "--threads", "1"]);
-            peak_of(command)
-        };
-        let disk = peak(program(), &scratch.out());
+        let disk = allocated_by(|| {
+            let context = Context::new().with_threads(1);
+            let mut request = Request::new(scratch.src());
+            request.settings.part_rows = Some(1);
+            let plan = plan(&context, &request)?;
+            let out = Location::from(scratch.out().as_path());
+            tracelake::convert(&context, &plan, &out, RunOptions::default())
+        });
         let listed = manifest(&scratch.out())["tables"][0]["parts"].clone();
         assert_eq!(listed.as_array().unwrap().len(), parts);
-        let bucket = peak(with_store(&server), Path::new("s3://bucket/lake"));
+        // The server of this process holds what is stored, so another process converts.
+        let mut command = with_store(&server);
+        command
+            .arg("convert")
+            .args([scratch.src().as_path(), Path::new("s3://bucket/lake")])
+            .args(["--part-rows", "1", "--threads", "1"]);
+        let bucket = peak_of(command);
         [disk, bucket]
     });
     for (index, place) in ["a disk", "a bucket"].into_iter().enumerate() {

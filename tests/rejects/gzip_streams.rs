@@ -186,8 +186,11 @@ fn whole_streams_are_read_to_their_end() {
 
 #[test]
 fn broken_streams_are_refused_with_member_and_byte() {
-    let mut score = Score::new("broken gzip streams");
+    let mut score = Score::one_in(5, "broken gzip streams");
     for (name, file, says) in broken() {
+        if !score.is_due() {
+            continue;
+        }
         let scratch = Scratch::new();
         scratch.file(&part_path(TABLE, 0, 1), &file);
         for more in [&[][..], &["--on-bad-row", "reject"]] {

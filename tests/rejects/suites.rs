@@ -53,8 +53,10 @@ fn fed(file: &[u8], text: Option<&[u8]>) -> Result<(), String> {
 fn count(score: &mut Score, name: &str, input: &[u8]) {
     let value = [b"0,5,a,1,0\n0,5,", input, b",3,0\n0,6,b,2,1\n"].concat();
     for (how, text) in [("as a file", input), ("as a value", &value)] {
-        let outcome = fed(&tracelake_testkit::gzip(text), Some(text));
-        score.count(&format!("{name}, {how}"), outcome);
+        if score.is_due() {
+            let outcome = fed(&tracelake_testkit::gzip(text), Some(text));
+            score.count(&format!("{name}, {how}"), outcome);
+        }
     }
 }
 
@@ -62,7 +64,7 @@ fn count(score: &mut Score, name: &str, input: &[u8]) {
 #[cfg_attr(not(suites), ignore = "needs the test suites in ../shared/suites")]
 fn cases_of_csv_suites_are_never_changed() {
     let suites = suites();
-    let mut score = Score::new("cases of csv suites");
+    let mut score = Score::one_in(3, "cases of csv suites");
     // Bytes that are no UTF-8 stand there as lone surrogates, which JSON cannot hold.
     let cases = fs::read_to_string(suites.join("csv/go-cases.json")).unwrap();
     let cases: Value = serde_json::from_str(&cases.replace("\\udc", "\\ue0")).unwrap();

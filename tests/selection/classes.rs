@@ -82,7 +82,7 @@ fn classes_of_published_rows_unite_to_the_whole() {
         borg.src(),
     ] {
         let scratch = Scratch::new();
-        let (whole, classes) = classes(&source, scratch.path(), 16, &[]);
+        let (whole, classes) = classes(&source, scratch.path(), 5, &[]);
         let paths: Vec<&Path> = classes.iter().map(PathBuf::as_path).collect();
         let name = manifest(&whole)["trace"].as_str().unwrap().to_owned();
         let published = tracelake_schema::trace(&name).unwrap();

@@ -188,8 +188,11 @@ fn every_cut_of_an_archive_is_noticed() {
     let archive = tar(&[("README", b"read me"), (&path, text.as_bytes())]);
     // Behind the last block of the table there is nothing to miss but zeros, and not even these.
     let needed = (3 * 512 + text.len()).next_multiple_of(512);
-    let mut score = Score::new("archives cut at every 29th byte");
+    let mut score = Score::one_in(5, "archives cut at every 29th byte");
     for length in (1..archive.len()).step_by(29) {
+        if !score.is_due() {
+            continue;
+        }
         let scratch = Scratch::new();
         scratch.file(&format!("{table}.tar"), &archive[..length]);
         let run = scratch.convert(&[]);
@@ -219,7 +222,7 @@ fn foreign_archives_do_nothing() {
     found.sort();
     let (table, text) = table_and_text();
     let path = format!("{table}.csv");
-    let mut score = Score::new("foreign archives");
+    let mut score = Score::one_in(3, "foreign archives");
     for file in found {
         let bytes = fs::read(&file).unwrap();
         let members = bytes.len() - bytes.iter().rev().take_while(|&&byte| byte == 0).count();
@@ -229,6 +232,9 @@ fn foreign_archives_do_nothing() {
         ]
         .concat();
         for (archive, with_table) in [(&bytes, false), (&both, true)] {
+            if !score.is_due() {
+                continue;
+            }
             let scratch = Scratch::new();
             scratch.file(&format!("{table}.tar"), archive);
             let before = tree(&scratch.src());

@@ -322,7 +322,7 @@ fn no_level_shows_a_secret_of_the_environment() {
     let source = committed_sample();
     let server = Server::of(&source, "bucket/trace/", |_| Answer::Well);
     let refuses = Server::start(Default::default(), |_| refusal(403, "AccessDenied"));
-    let mut score = Score::new("variables that hold a secret");
+    let mut score = Score::one_in(5, "variables that hold a secret");
     let names: [(&str, &[&str]); 3] = [
         (
             "s3://bucket/trace",
@@ -375,6 +375,9 @@ fn no_level_shows_a_secret_of_the_environment() {
                     "wJalrXUtnFEMI/K7MDENG".to_owned(),
                     "user:K7MDENG@host".to_owned(),
                 ] {
+                    if !score.is_due() {
+                        continue;
+                    }
                     let command = || {
                         let mut command = with_stores(&address);
                         command

@@ -95,10 +95,13 @@ fn a_mutated_parquet_file_is_a_finding_and_no_crash() {
     let pointer = format!("/tables/{table}/parts/0");
     let path = patient.healthy.pointer(&pointer).unwrap()["output"]["path"].clone();
     let whole = fs::read(patient.lake().join(path.as_str().unwrap())).unwrap();
-    let mut score = Score::new("mutated Parquet files with a right digest");
+    let mut score = Score::one_in(5, "mutated Parquet files with a right digest");
     // The pages, and then the footer, where a mutation breaks more.
     let pages = (4..whole.len() - 3000).step_by(whole.len() / 40);
     for at in pages.chain((whole.len() - 3000..whole.len()).step_by(17)) {
+        if !score.is_due() {
+            continue;
+        }
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         patient.forge_bytes(&pointer, &bytes);
@@ -171,7 +174,7 @@ fn memory_is_bounded_whatever_a_lake_or_a_source_holds() {
     fs::remove_dir_all(out.join("_tracelake/rejects")).unwrap();
 
     // A source that inflates to one huge line.
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
     (0..800).for_each(|_| bomb.write_all(&zeros).unwrap());
     let bomb = bomb.finish().unwrap();
     scratch.file("job_events/part-00000-of-00001.csv.gz", &bomb);
@@ -193,7 +196,7 @@ fn memory_is_bounded_whatever_a_lake_or_a_source_holds() {
     header.set_entry_type(tar::EntryType::GNULongName);
     header.set_size(size);
     header.set_cksum();
-    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
     bomb.write_all(header.as_bytes()).unwrap();
     (0..size >> 20).for_each(|_| bomb.write_all(&zeros).unwrap());
     let bomb = bomb.finish().unwrap();
