@@ -405,13 +405,10 @@ impl Disk {
             };
             Ok::<_, Error>(names.iter().all(|name| name == allowed))
         };
-        // First, because another worker puts its plan before its outputs.
-        let has_tables = !only(&self.root, HOME)?;
-        if self.has_lake()? {
-            return Ok(());
-        }
         let staging = STAGING.rsplit('/').next().unwrap_or_default();
-        match !has_tables && only(&self.place(HOME)?, staging)? {
+        // First, because another worker that begins the lake locks it before it makes anything else.
+        let is_vacant = only(&self.root, HOME)? && only(&self.place(HOME)?, staging)?;
+        match is_vacant || self.has_lake()? {
             true => Ok(()),
             false => Err(something_else(&self.location)),
         }
