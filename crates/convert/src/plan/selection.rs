@@ -164,7 +164,7 @@ fn usage_of_time(reason: String) -> Error {
 }
 
 /// A range of time in the unit of a trace, if its tables have the same one.
-fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
+fn in_units(asked: TimeRange, trace: &Trace) -> Result<TimeRange> {
     let times = trace
         .tables
         .iter()
@@ -173,27 +173,31 @@ fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
     let units: BTreeSet<i64> = times.map(units_of).collect();
     let epoch = trace.epoch.or(are_date_times.then_some(0));
     let range = match epoch {
-        Some(epoch) => range.since(epoch),
-        None if range.has_dates() => {
+        Some(epoch) => asked.since(epoch),
+        None if asked.has_dates() => {
             let reason = format!(
                 "the publisher of {} doesn't say when its time 0 was",
                 trace.name
             );
             return Err(usage_of_time(reason).hint("count from time 0, such as 1d..2d"));
         }
-        None => range,
+        None => asked,
+    };
+    let within_span = |per_second| match is_within_span(range, trace, per_second)? {
+        true => Ok(()),
+        false => Err(outside(asked, trace, epoch)),
     };
     let mut distinct = units.into_iter();
     match (distinct.next(), distinct.next()) {
         (Some(per_second), None) => {
-            within_span(range, trace, epoch, per_second)?;
+            within_span(per_second)?;
             range.in_units(per_second).map_err(usage_of_time)
         }
         (Some(_), Some(_)) if range.has_units() => {
             let reason = format!("the tables of {} have times in several units", trace.name);
             Err(usage_of_time(reason).hint("write durations, such as 1h30m..2d"))
         }
-        (Some(_), Some(_)) => within_span(range, trace, epoch, 1_000_000).map(|()| range),
+        (Some(_), Some(_)) => within_span(1_000_000).map(|()| range),
         (None, _) => {
             let reason = format!("no table of {} has a time", trace.name);
             Err(Error::new(ErrorKind::Usage, reason).hint("leave --time out"))
@@ -201,16 +205,18 @@ fn in_units(range: TimeRange, trace: &Trace) -> Result<TimeRange> {
     }
 }
 
-/// Refuses a range in which the trace has no row. `epoch` is its time 0, which date-times may have without saying so.
-fn within_span(range: TimeRange, trace: &Trace, epoch: Option<i64>, per_second: i64) -> Result<()> {
-    let Some((first, end)) = trace.span else {
-        return Ok(());
-    };
+/// Whether the trace has rows in a range, as far as its span is known.
+fn is_within_span(range: TimeRange, trace: &Trace, per_second: i64) -> Result<bool> {
     let (from, to) = range.bounds(per_second).map_err(usage_of_time)?;
     let in_units = |seconds: i64| seconds.saturating_mul(per_second);
-    if from < in_units(end) && to.is_none_or(|to| to > in_units(first)) {
-        return Ok(());
-    }
+    Ok(trace.span.is_none_or(|(first, end)| {
+        from < in_units(end) && to.is_none_or(|to| to > in_units(first))
+    }))
+}
+
+/// The error for a range in which the trace has no row. `epoch` is its time 0, which date-times may have without saying
+/// so.
+fn outside(asked: TimeRange, trace: &Trace, epoch: Option<i64>) -> Error {
     let shown = |seconds: i64| {
         let micros = |epoch: i64| seconds.saturating_add(epoch).saturating_mul(1_000_000);
         match epoch.map(|epoch| date_time::written(micros(epoch))) {
@@ -219,9 +225,11 @@ fn within_span(range: TimeRange, trace: &Trace, epoch: Option<i64>, per_second: 
             None => format!("{seconds}s"),
         }
     };
-    let reason = format!("'{range}' is outside of {}", trace.name);
-    let (first, end) = (shown(first), shown(end));
-    Err(usage_of_time(reason).hint(format!("its times are from {first} to {end}")))
+    let error = usage_of_time(format!("'{asked}' is outside of {}", trace.name));
+    match trace.span.map(|(first, end)| (shown(first), shown(end))) {
+        Some((first, end)) => error.hint(format!("its times are from {first} to {end}")),
+        None => error,
+    }
 }
 
 /// Columns in the order of their trace, each with its table.
