@@ -48,19 +48,39 @@ pub(super) const ADVICE: &[Advice] = &[
         CONVERT,
         good_jobs,
     ),
+    retype(
+        "pass --accept header,index to skip it and its unnamed column, or take the published file",
+        |s| {
+            jobs(s, format!(",time,missing info,job ID,event type,user,scheduling class,job name,logical job name\n0,{}", row()).as_bytes())
+        },
+        CONVERT,
+        &["convert", "SRC", "OUT", "--accept", "header,index"],
+    ),
+    retype(
+        "the number of the row as its first column: pass --accept index, or use the published file",
+        |s| jobs(s, format!("0,{}", row()).as_bytes()),
+        CONVERT,
+        &["convert", "SRC", "OUT", "--accept", "index"],
+    ),
+    retype(
+        "NULL as another program writes it: pass --accept null=NaN, or use the published file",
+        |s| jobs(s, b"600,NaN,1,0,,2,,\n"),
+        CONVERT,
+        &["convert", "SRC", "OUT", "--accept", "null=NaN"],
+    ),
     change(
         "the file has 9 fields where the table has 8: take the published file",
         |s| {
-            jobs(s, format!(",time,missing_info,job_id,event_type,user,scheduling_class,job_name,logical_job_name\n0,{}", row()).as_bytes())
+            jobs(s, format!("row,time,missing_info,job_id,event_type,user,scheduling_class,job_name,logical_job_name\n0,{}", row()).as_bytes())
         },
         CONVERT,
         good_jobs,
     ),
-    change(
-        "UTF-8 with a byte order mark: remove its first three bytes",
+    retype(
+        "UTF-8 with a byte order mark: pass --accept bom, or remove its first three bytes",
         |s| jobs(s, format!("\u{feff}{}", row()).as_bytes()),
         CONVERT,
-        good_jobs,
+        &["convert", "SRC", "OUT", "--accept", "bom"],
     ),
     change(
         "UTF-16: convert it to UTF-8 without a byte order mark",
@@ -218,11 +238,27 @@ pub(super) const ADVICE: &[Advice] = &[
     ),
     // A header of a described or a built-in table.
     change(
-        "remove the first three bytes of the file",
+        "pass --accept bom, or remove the first three bytes of the file",
         |s| {
             s.file(
                 "openb_node_list_all_node.csv",
                 "\u{feff}sn,cpu_milli,memory_mib,gpu,model\n".as_bytes(),
+            )
+        },
+        NODES,
+        |s| {
+            s.file(
+                "openb_node_list_all_node.csv",
+                b"sn,cpu_milli,memory_mib,gpu,model\n",
+            )
+        },
+    ),
+    change(
+        "pass --accept index to leave the unnamed first column out",
+        |s| {
+            s.file(
+                "openb_node_list_all_node.csv",
+                b",sn,cpu_milli,memory_mib,gpu,model\n",
             )
         },
         NODES,

@@ -5,8 +5,10 @@ use arrow_array::types::{Int32Type, Int64Type};
 
 use super::describe;
 use super::language::{CODES, one_table};
+use tracelake_schema::Column;
 use tracelake_testkit::{
-    Run, Scratch, convert, good_row, gzip, manifest, read_arrow, read_output, run, table,
+    Run, Scratch, convert, good_row, gzip, manifest, read_arrow, read_output, rows, run, table,
+    write_manifest,
 };
 
 /// The good row of a table with integers as pandas writes a column with a gap.
@@ -110,10 +112,198 @@ fn what_pandas_saved_again_is_read_on_request() {
     let wrong = scratch.convert(&["--accept", "headers"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
     assert!(
-        wrong.stderr.contains("expected header or integral-floats"),
+        wrong
+            .stderr
+            .contains("expected header, index, bom, integral-floats, null=TEXT"),
         "{}",
         wrong.stderr
     );
+}
+
+/// A text of a table as pandas saves it again: with a byte order mark, a header, an index and words for NULL. Returns
+/// also how many words these are.
+fn saved_again(text: &str, name: &str, ending: &str) -> (String, u64) {
+    let table = table(name);
+    let columns: Vec<&Column> = table
+        .fields
+        .iter()
+        .map(|&index| &table.columns[index])
+        .collect();
+    let names: Vec<&str> = columns.iter().map(|column| column.content).collect();
+    let mut nulls = 0;
+    let rows = text.lines().enumerate().map(|(number, line)| {
+        let fields = line.split(',').zip(&columns).map(|(field, column)| {
+            let is_null = field.is_empty() && !column.mandatory;
+            nulls += u64::from(is_null);
+            if is_null {
+                ["NaN", "\\N"][number % 2]
+            } else {
+                field
+            }
+        });
+        format!("{number},{}{ending}", fields.collect::<Vec<_>>().join(","))
+    });
+    let rows: String = rows.collect();
+    (format!("\u{feff},{}{ending}{rows}", names.join(",")), nulls)
+}
+
+/// The rows are those of the published file, and each form is counted, named on the card and checked by verify.
+#[test]
+fn a_file_of_another_program_has_the_rows_of_the_published_one() {
+    for name in ["job_events", "task_usage"] {
+        for (ending, format) in [("\n", "parquet"), ("\r\n", "arrow"), ("\r\n", "parquet")] {
+            let text = rows::sample(table(name), 0, 3000);
+            let (saved, nulls) = saved_again(&text, name, ending);
+            assert!(nulls > 100);
+            let (scratch, published) = (Scratch::new(), Scratch::new());
+            scratch.only(name, saved.as_bytes());
+            published.only(name, text.as_bytes());
+            let selected = ["--sample", "1/3"];
+            for more in [&[][..], &selected] {
+                let format = ["--format", format];
+                let accept = ["--accept", "null=NaN,header,index,bom,null=\\N"];
+                let out = scratch.out();
+                let _ = std::fs::remove_dir_all(&out);
+                let _ = std::fs::remove_dir_all(published.out());
+                scratch.convert_well(&[&format[..], &accept, more].concat());
+                published.convert_well(&[&format[..], more].concat());
+                let part =
+                    |scratch: &Scratch| manifest(&scratch.out())["tables"][0]["parts"][0].clone();
+                let (ours, theirs) = (part(&scratch), part(&published));
+                for count in [
+                    "rows_in",
+                    "rows_out",
+                    "rows_not_selected",
+                    "time_min",
+                    "time_max",
+                ] {
+                    assert_eq!(ours[count], theirs[count], "{count}");
+                }
+                assert_eq!(ours["output"]["sha256"], theirs["output"]["sha256"]);
+                let counts = ["headers_accepted", "indexes_accepted", "boms_accepted"];
+                assert!(counts.iter().all(|count| ours[count] == 1), "{ours}");
+                if more.is_empty() {
+                    assert_eq!(ours["nulls_accepted"], nulls);
+                }
+                let verified = verified(&scratch);
+                assert_eq!(verified.code, 0, "{}", verified.stderr);
+            }
+            let out = scratch.out();
+            run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
+            let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+            for says in [
+                "1 source file had an unnamed first column",
+                "1 source file began with a byte order mark",
+                "that are NULL weren't empty in the source files",
+            ] {
+                assert!(card.contains(says), "{card}");
+            }
+        }
+    }
+}
+
+/// Each count of the manifest is compared with the source.
+#[test]
+fn a_wrong_count_of_what_was_accepted_is_found() {
+    let name = "job_events";
+    let (saved, _) = saved_again(&rows::sample(table(name), 0, 30), name, "\n");
+    let scratch = Scratch::new();
+    scratch.only(name, saved.as_bytes());
+    scratch.convert_well(&["--accept", "null=NaN,header,index,bom,null=\\N"]);
+    let healthy = manifest(&scratch.out());
+    for count in ["headers", "indexes", "boms", "integral_floats", "nulls"] {
+        let mut json = healthy.clone();
+        let count = &mut json["tables"][0]["parts"][0][format!("{count}_accepted")];
+        *count = (count.as_u64().unwrap_or(0) + 1).into();
+        write_manifest(&scratch.out(), &json);
+        let found = verified(&scratch);
+        assert_eq!(found.code, 5, "{}", found.stderr);
+        assert!(found.stderr.contains("accepted: "), "{}", found.stderr);
+    }
+}
+
+/// Rows with a fault are set aside with the place that they have in the file, and verify finds them right.
+#[test]
+fn bad_rows_of_a_file_of_another_program_are_set_aside() {
+    let name = "job_events";
+    let (mut saved, _) = saved_again(&rows::sample(table(name), 0, 30), name, "\n");
+    saved += "30,x,NaN,1,0,u,2,n,l\n31,600,NaN,NaN,0,u,2,n,l\n32,600,NaN,1,0,u,2,n\n";
+    let scratch = Scratch::new();
+    scratch.only(name, saved.as_bytes());
+    let accept = ["--accept", "null=NaN,header,index,bom,null=\\N"];
+    let run = scratch.convert(&[&accept[..], &["--on-bad-row", "reject"]].concat());
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    let path = "_tracelake/rejects/job_events/part-00000-of-00001.ndjson";
+    let rejects = std::fs::read_to_string(scratch.out().join(path)).unwrap();
+    let rejects: Vec<serde_json::Value> = rejects
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let said: Vec<_> = rejects
+        .iter()
+        .map(|reject| {
+            (
+                reject["line"].as_u64().unwrap(),
+                reject["reason"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(said[0], (32, "not an integer in decimal digits: 'x'"));
+    assert_eq!(said[1].0, 33);
+    assert!(said[2].1.starts_with("8 fields"), "{said:?}");
+    for reject in &rejects {
+        let raw = reject["raw"].as_str().unwrap();
+        let byte = usize::try_from(reject["byte"].as_u64().unwrap()).unwrap();
+        assert!(saved[byte..].starts_with(raw), "{reject}");
+    }
+    let verified = verified(&scratch);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+}
+
+/// In quoted CSV and JSON lines, a byte order mark; in quoted CSV, an index and a word for NULL too.
+#[test]
+fn other_syntaxes_accept_what_makes_sense() {
+    for (form, text, accept) in [
+        (
+            SYNTAXES[0],
+            "\u{feff},time,mood,after\n0,5,1,\"[1, 2]\"\n1,\"7\",NaN,\n2,8,2,[3]\n",
+            "bom,index,null=NaN",
+        ),
+        (
+            SYNTAXES[1],
+            "\u{feff}{\"time\":5,\"mood\":1,\"after\":[1,2]}\n{\"time\":\"7\"}\n{\"time\":8,\"mood\":2,\"after\":[3]}\n",
+            "bom,index,null=NaN",
+        ),
+    ] {
+        let (scratch, description) = of_syntax(form);
+        scratch.file(form.1, text.as_bytes());
+        let trace = ["--trace", &description];
+        let refused = scratch.convert(&trace);
+        assert_eq!(refused.code, 4, "{}", refused.stderr);
+        assert!(
+            refused.message().contains("pass --accept bom"),
+            "{}",
+            refused.message()
+        );
+        for format in ["arrow", "parquet"] {
+            let out = scratch.out();
+            let _ = std::fs::remove_dir_all(&out);
+            scratch.convert_well(&[&trace[..], &["--accept", accept, "--format", format]].concat());
+            let part = &manifest(&out)["tables"][0]["parts"][0];
+            assert_eq!(part["boms_accepted"], 1);
+            let is_csv = form.0 == "quoted-csv";
+            let count = |name: &str| part.get(name).and_then(serde_json::Value::as_u64);
+            assert_eq!(count("indexes_accepted"), is_csv.then_some(1));
+            assert_eq!(count("nulls_accepted"), is_csv.then_some(1));
+            let rows = read_output(&out.join(part["output"]["path"].as_str().unwrap()));
+            let times = rows.column(0).as_primitive::<Int64Type>();
+            assert_eq!(times.values(), &[5, 7, 8]);
+            let moods = rows.column(1).as_primitive::<Int32Type>().iter();
+            assert_eq!(moods.collect::<Vec<_>>(), [Some(1), None, Some(2)]);
+            let verified = verified(&scratch);
+            assert_eq!(verified.code, 0, "{}", verified.stderr);
+        }
+    }
 }
 
 /// A sample and a range of time are of the values, however they are spelled.

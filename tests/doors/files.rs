@@ -386,7 +386,7 @@ pub(super) const FILES: &[File] = &[
             })
         },
         Recognised,
-        "a header, which the published files do not have: the file has 7 fields where the table has 6",
+        "a header, which the published files do not have: pass --accept header,index to skip it and its unnamed column",
     ),
     file(
         "task usage by pandas",

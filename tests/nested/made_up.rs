@@ -1,11 +1,12 @@
 //! A table that no trace has, and what the library makes of a text of it.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use serde_json::Value;
-use tracelake_convert::part::{Converted, ReadProgress, TableText, convert_part};
+use tracelake_convert::part::{Beginning, Converted, ReadProgress, TableText, convert_part};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
@@ -122,7 +123,8 @@ pub(crate) fn convert(
 ) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(&Context::new(), path)?;
-    let mut text = TableText::new(&mut source, &order, part_rows);
+    let beginning = Beginning::of(&mut source, Cow::Borrowed(&order))?;
+    let mut text = TableText::new(&mut source, &beginning, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
         let mut rejects = Vec::new();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::words::{group_digits, several};
+use tracelake_core::words::{for_shell, group_digits, several};
 use tracelake_schema::{Column, Syntax, TRACES, Table};
 use tracelake_source::Magic;
 
@@ -100,9 +100,14 @@ struct RejectsLine<'a> {
     raw_base64: Option<String>,
 }
 
+/// Spellings of NULL by other programs.
+const NULLS: [&str; 9] = [
+    "NaN", "nan", "NULL", "null", "None", "NA", "N/A", "\\N", "<NA>",
+];
+
 impl BadRow<'_> {
     /// Guesses, from one bad row, at what the file is instead. The first one that applies is the hint.
-    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 10] = [
+    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 12] = [
         Self::byte_order_mark,
         Self::padding,
         Self::other_file,
@@ -110,9 +115,11 @@ impl BadRow<'_> {
         Self::header,
         Self::binary,
         Self::saved_again,
+        Self::null,
         Self::delimiter,
         Self::other_trace,
         Self::other_table,
+        Self::index,
     ];
 
     /// The bytes of the faulty field.
@@ -205,7 +212,7 @@ impl BadRow<'_> {
         let marks: [(&[u8], &str); 3] = [
             (
                 b"\xef\xbb\xbf",
-                "UTF-8 with a byte order mark: remove its first three bytes",
+                "UTF-8 with a byte order mark: pass --accept bom, or remove its first three bytes",
             ),
             (
                 b"\xff\xfe",
@@ -298,7 +305,11 @@ impl BadRow<'_> {
             )));
         }
         let (found, expected) = (fields.len(), order.fields.len());
+        let has_index = found == expected + 1 && order.clone().with_index().is_header(&self.raw);
         let other = match found == expected {
+            _ if has_index => "pass --accept header,index to skip it and its unnamed column, or \
+                               take the published file"
+                .to_owned(),
             true if order.is_header(&self.raw) => {
                 "pass --accept header to skip it, or remove the line".to_owned()
             }
@@ -340,6 +351,36 @@ impl BadRow<'_> {
         (digits(fraction) && digits(exponent)).then(|| {
             looks_like(
                 "a file that a spreadsheet saved again, which cuts digits off: use the published file",
+            )
+        })
+    }
+
+    /// A text that stands for NULL elsewhere.
+    fn null(&self, order: &FieldOrder) -> Option<String> {
+        let text = str::from_utf8(self.field()).ok()?;
+        let column = self.column.filter(|_| NULLS.contains(&text))?;
+        let mut fields = order.fields.iter();
+        let field = fields.find(|field| field.column.name == column.name)?;
+        let may_be_null = order.table.syntax != Syntax::Json && !field.mandatory;
+        may_be_null.then(|| {
+            looks_like(&format!(
+                "NULL as another program writes it: pass --accept null={}, or use the published file",
+                for_shell(text)
+            ))
+        })
+    }
+
+    /// A number of the row before the fields.
+    fn index(&self, order: &FieldOrder) -> Option<String> {
+        if !matches!(self.fault, Fault::FieldCount { .. }) || order.table.syntax == Syntax::Json {
+            return None;
+        }
+        let fields = order.table.csv.fields(&self.raw);
+        let found = order.with_index_of(fields.map(|range| &self.raw[range]));
+        found.map(|_| {
+            looks_like(
+                "a file that pandas saved again, with the number of the row as its first column: \
+                 pass --accept index, or use the published file",
             )
         })
     }

@@ -11,6 +11,7 @@ use tracelake_encode::output::{
     ArrowFile, BlockBuilder, Encoding, OutputFile, ParquetFile, RowSource,
 };
 use tracelake_encode::row_fields::RowTexts;
+use tracelake_encode::value::OtherSpellings;
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
 
@@ -142,8 +143,7 @@ fn edges(
             };
             Row {
                 cells: sources.iter().map(cell).collect(),
-                mapped: 0,
-                integral_floats: 0,
+                others: OtherSpellings::default(),
             }
         }));
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tracelake_schema::{Column, Table};
+use tracelake_schema::{Column, Kind, Looks, Obfuscation, Spelling, Table};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Accept;
@@ -100,8 +100,17 @@ pub struct RuleField {
     pub position: Option<usize>,
     /// Whether it may not be empty.
     pub mandatory: bool,
-    /// Whether an integer spelled `5.0` is accepted on request.
-    pub accepts_integral_floats: bool,
+    /// Spellings that are accepted on request.
+    pub accept: Accept,
+}
+
+impl RuleField {
+    /// Whether a field with this text is NULL.
+    #[inline]
+    #[must_use]
+    pub fn is_null(&self, text: &[u8]) -> bool {
+        text.is_empty() || self.column.spelling.is_null(text) || self.accept.is_null(text)
+    }
 }
 
 /// One field of a row.
@@ -114,6 +123,27 @@ pub struct Field {
     /// Whether it may not be empty.
     pub mandatory: bool,
 }
+
+/// The first column of a file that pandas saved, which no table has.
+static INDEX: Column = Column {
+    name: "",
+    content: "",
+    kind: Kind::Text,
+    format: "",
+    mandatory: false,
+    unit: None,
+    fields: &[],
+    obfuscation: Obfuscation::Unchanged,
+    codes: &[],
+    sentinels: &[],
+    ranges: &[],
+    invalid: &[],
+    doc: "",
+    spelling: Spelling::PLAIN,
+    looks: Looks::UNKNOWN,
+    synthetic: "",
+    empty: 0.0,
+};
 
 impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
@@ -189,6 +219,41 @@ impl FieldOrder {
         found.map(|range| &line[range]).eq(names.map(str::as_bytes))
     }
 
+    /// This order after an index, if a text whose first line has these fields has one: it is one field more than the
+    /// table has, without a name in a header and with a number in a row.
+    #[must_use]
+    pub fn with_index_of<'f>(&self, mut fields: impl Iterator<Item = &'f [u8]>) -> Option<Self> {
+        let is_index = fields.next()?.iter().all(u8::is_ascii_digit);
+        (is_index && fields.count() == self.fields.len()).then(|| self.clone().with_index())
+    }
+
+    /// This order after an index.
+    #[must_use]
+    pub fn with_index(mut self) -> Self {
+        let index = Field {
+            index: None,
+            column: &INDEX,
+            mandatory: false,
+        };
+        self.fields.insert(0, index);
+        let RowRules { sample, time } = &mut self.rules;
+        let fields = [
+            sample.as_mut().map(|rule| &mut rule.field),
+            time.as_mut().map(|rule| &mut rule.field),
+        ];
+        for field in fields.into_iter().flatten() {
+            field.position = field.position.map(|position| position + 1);
+        }
+        self
+    }
+
+    /// Whether the first field is an index that was accepted.
+    #[must_use]
+    pub fn has_index(&self) -> bool {
+        let first = self.fields.first();
+        first.is_some_and(|field| std::ptr::eq(field.column, &INDEX))
+    }
+
     /// This order for a table with some of the columns.
     #[must_use]
     pub fn with_columns(mut self, table: &'static Table) -> Self {
@@ -210,7 +275,7 @@ impl FieldOrder {
             index,
             position,
             mandatory: position.map_or(column.mandatory, |at| self.fields[at].mandatory),
-            accepts_integral_floats: self.accept.integral_floats,
+            accept: self.accept,
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Options whose values have names: the same type from the command line to the manifest.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tracelake_schema::{Trace, trace_names};
@@ -197,43 +199,112 @@ impl Format {
     }
 }
 
-/// Forms of files that aren't as published, but are read all the same, as `--accept` names them: `header`,
-/// `integral-floats`.
+/// Forms of files that aren't as published, but are read all the same, as `--accept` names them: `header`, `index`,
+/// `bom`, `integral-floats` and `null=TEXT`.
 ///
 /// ```
 /// use tracelake_core::options::Accept;
 ///
-/// let accept: Accept = "integral-floats".parse()?;
-/// assert!(accept.integral_floats && !accept.header);
-/// assert_eq!(accept.to_string(), "integral-floats");
+/// let accept: Accept = "integral-floats,null=NaN".parse()?;
+/// assert!(accept.integral_floats && accept.is_null(b"NaN") && !accept.header);
+/// assert_eq!(accept.to_string(), "integral-floats,null=NaN");
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accept {
     /// A first line with the published names of the columns, in files that have none.
     pub header: bool,
+    /// A first column that has no name and holds the number of the row.
+    pub index: bool,
+    /// A byte order mark at the start of a file.
+    pub bom: bool,
     /// Integers spelled as `5.0`.
     pub integral_floats: bool,
+    /// Fields that are NULL although they aren't empty, ascending.
+    nulls: &'static [&'static str],
 }
 
 impl Accept {
     /// The name of [`Accept::header`].
     pub const HEADER: &str = "header";
+    /// The name of [`Accept::index`].
+    pub const INDEX: &str = "index";
+    /// The name of [`Accept::bom`].
+    pub const BOM: &str = "bom";
     /// The name of [`Accept::integral_floats`].
     pub const INTEGRAL_FLOATS: &str = "integral-floats";
+    /// The name before the text of [`Accept::is_null`].
+    pub const NULL: &str = "null=";
 
     /// Whether nothing but the published form is accepted.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether some text is accepted as NULL.
+    #[must_use]
+    pub fn has_nulls(&self) -> bool {
+        !self.nulls.is_empty()
+    }
+
+    /// Whether a field with this text is NULL on request.
+    #[inline]
+    #[must_use]
+    pub fn is_null(&self, field: &[u8]) -> bool {
+        self.nulls.iter().any(|null| null.as_bytes() == field)
+    }
+}
+
+/// How much of a part was accepted although it isn't as published.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Accepted {
+    /// First lines that are a header: 0 or 1.
+    pub headers: u64,
+    /// First columns that are an index: 0 or 1.
+    pub indexes: u64,
+    /// Byte order marks: 0 or 1.
+    pub boms: u64,
+    /// Integers that are spelled `5.0`.
+    pub integral_floats: u64,
+    /// Fields that are NULL although they aren't empty.
+    pub nulls: u64,
+}
+
+/// The most texts that are NULL on request, and the most bytes of each.
+const MOST_NULLS: usize = 16;
+const NULL_BYTES: usize = 64;
+
+/// Texts that live as long as the process, the same ones once.
+fn keep(texts: BTreeSet<String>) -> &'static [&'static str] {
+    static KEPT: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept.iter().find(|known| known.iter().eq(&texts)) {
+        return known;
+    }
+    let texts = texts.into_iter().map(|text| &*text.leak());
+    let texts: &'static [&'static str] = texts.collect::<Vec<_>>().leak();
+    kept.push(texts);
+    texts
 }
 
 impl fmt::Display for Accept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = self.header.then_some(Self::HEADER);
-        let floats = self.integral_floats.then_some(Self::INTEGRAL_FLOATS);
-        let names: Vec<&str> = header.into_iter().chain(floats).collect();
+        let named = [
+            (self.header, Self::HEADER),
+            (self.index, Self::INDEX),
+            (self.bom, Self::BOM),
+            (self.integral_floats, Self::INTEGRAL_FLOATS),
+        ];
+        let named = named.into_iter().filter(|(is_accepted, _)| *is_accepted);
+        let nulls = self
+            .nulls
+            .iter()
+            .map(|text| format!("{}{text}", Self::NULL));
+        let names: Vec<String> = named
+            .map(|(_, name)| name.to_owned())
+            .chain(nulls)
+            .collect();
         f.write_str(&names.join(","))
     }
 }
@@ -242,20 +313,33 @@ impl FromStr for Accept {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut accept = Self::default();
+        let (mut accept, mut nulls) = (Self::default(), BTreeSet::new());
         for name in text.split(',') {
             match name.trim() {
                 Self::HEADER => accept.header = true,
+                Self::INDEX => accept.index = true,
+                Self::BOM => accept.bom = true,
                 Self::INTEGRAL_FLOATS => accept.integral_floats = true,
-                _ => {
-                    let names = [Self::HEADER, Self::INTEGRAL_FLOATS];
-                    return Err(format!(
-                        "expected {}, or both with a comma",
-                        names.join(" or ")
-                    ));
-                }
+                other => match other.strip_prefix(Self::NULL) {
+                    Some(null) if !null.is_empty() && null.len() <= NULL_BYTES => {
+                        nulls.insert(null.to_owned());
+                    }
+                    Some(_) => {
+                        return Err(format!(
+                            "expected a text of at most {NULL_BYTES} bytes after null="
+                        ));
+                    }
+                    None => {
+                        let names = "header, index, bom, integral-floats, null=TEXT";
+                        return Err(format!("expected {names}, or several with commas"));
+                    }
+                },
             }
         }
+        if nulls.len() > MOST_NULLS {
+            return Err(format!("expected at most {MOST_NULLS} texts of NULL"));
+        }
+        accept.nulls = keep(nulls);
         Ok(accept)
     }
 }
@@ -374,12 +458,32 @@ mod tests {
 
     #[test]
     fn deviations_are_accepted_by_name() {
-        for text in ["header", "integral-floats", "header,integral-floats"] {
+        for text in [
+            "header",
+            "index",
+            "bom",
+            "integral-floats",
+            "null=NaN",
+            r"header,index,bom,integral-floats,null=NULL,null=\N",
+        ] {
             assert_eq!(text.parse::<Accept>().unwrap().to_string(), text);
         }
         let both: Accept = "integral-floats, header".parse().unwrap();
-        assert!(both.header && both.integral_floats);
-        for text in ["", "header,", "footer"] {
+        assert!(both.header && both.integral_floats && !both.has_nulls());
+        let nulls: Accept = "null=NaN,null=-,null=NaN".parse().unwrap();
+        assert!(nulls.is_null(b"-") && nulls.is_null(b"NaN") && !nulls.is_null(b""));
+        assert_eq!(nulls.to_string(), "null=-,null=NaN");
+        let long = format!("null={}", "x".repeat(65));
+        let many: Vec<String> = (0..17).map(|number| format!("null={number}")).collect();
+        for text in [
+            "",
+            "header,",
+            "footer",
+            "null",
+            "null=",
+            &long,
+            &many.join(","),
+        ] {
             assert!(text.parse::<Accept>().is_err(), "{text}");
         }
     }

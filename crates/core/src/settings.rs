@@ -102,8 +102,9 @@ pub struct Settings {
     #[cfg_attr(feature = "clap", arg(long, help_heading = "Output", value_name = "N"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_group_rows: Option<u64>,
-    /// Read files that aren't as published: header skips a first line with the names of the columns, integral-floats
-    /// reads 5.0 as the integer 5; for example header,integral-floats
+    /// Read files that aren't as published: header skips a first line with the names of the columns, index skips an
+    /// unnamed first column, bom a byte order mark, integral-floats reads 5.0 as the integer 5, null=TEXT reads a text
+    /// as NULL; for example header,integral-floats,null=NaN
     #[cfg_attr(
         feature = "clap",
         arg(long, help_heading = "Bad rows", value_name = "FORMS")

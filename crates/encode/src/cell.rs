@@ -3,7 +3,8 @@
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind, Zone};
 
-use crate::value::{self, Spelled, other_spelling};
+use crate::value::{self, OtherSpellings, Spelled, other_spelling};
+use tracelake_core::options::Accept;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,27 +32,22 @@ pub enum Cell {
 pub struct Row {
     /// In the order of the table's columns.
     pub cells: Vec<Cell>,
-    /// Values that were spelled differently and mapped to a sentinel.
-    pub mapped: u64,
-    /// Integers that were accepted although they are spelled `5.0`.
-    pub integral_floats: u64,
+    /// How many values are spelled differently.
+    pub others: OtherSpellings,
 }
 
 /// Reads the numbers of a row, and counts those in another spelling.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NumberReader {
-    accepts_integral_floats: bool,
-    /// Values that were mapped to a sentinel.
-    pub(crate) mapped: u64,
-    /// Integers that were accepted although they are spelled `5.0`.
-    pub(crate) integral_floats: u64,
+    accept: Accept,
+    pub(crate) others: OtherSpellings,
 }
 
 impl NumberReader {
     /// Has read nothing yet.
-    pub(crate) fn new(accepts_integral_floats: bool) -> Self {
+    pub(crate) fn new(accept: Accept) -> Self {
         Self {
-            accepts_integral_floats,
+            accept,
             ..Self::default()
         }
     }
@@ -66,7 +62,7 @@ impl NumberReader {
                 Err(fault) => {
                     let (value, spelled) = self.other(column, text, fault)?;
                     let code = i32::try_from(value).map_err(|_| fault)?;
-                    self.count(spelled);
+                    self.others.count(spelled);
                     Ok(Cell::Code(code))
                 }
             },
@@ -74,7 +70,7 @@ impl NumberReader {
                 Ok(integer) => Ok(Cell::Integer(integer)),
                 Err(fault) => {
                     let (value, spelled) = self.other(column, text, fault)?;
-                    self.count(spelled);
+                    self.others.count(spelled);
                     Ok(Cell::Integer(value))
                 }
             },
@@ -87,12 +83,16 @@ impl NumberReader {
         text: &[u8],
         fault: Fault,
     ) -> Result<(i64, Spelled), Fault> {
-        other_spelling(column, text, fault, self.accepts_integral_floats).ok_or(fault)
+        other_spelling(column, text, fault, self.accept).ok_or(fault)
     }
 
-    fn count(&mut self, spelled: Spelled) {
-        self.mapped += u64::from(spelled == Spelled::AsSentinel);
-        self.integral_floats += u64::from(spelled == Spelled::AsFloat);
+    /// Whether a field that isn't empty is NULL on request; then it is counted.
+    pub(crate) fn is_null(&mut self, text: &[u8]) -> bool {
+        let is_null = self.accept.is_null(text);
+        if is_null {
+            self.others.count(Spelled::AsNull);
+        }
+        is_null
     }
 }
 

@@ -1,5 +1,6 @@
 //! The values of columns as Arrow arrays, made of the texts of their leaves. Pure.
 
+use crate::value::OtherSpellings;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -18,8 +19,8 @@ use crate::row_fields::{LeafFields, RowFields};
 
 /// The outcome of reading the values of some rows.
 pub(crate) enum ReadRows {
-    /// All of them, and how many were mapped to a sentinel because they were spelled differently.
-    Batch(RecordBatch, u64),
+    /// All of them, and how many values are spelled differently.
+    Batch(RecordBatch, OtherSpellings),
     /// The rows with a value that can't be read, in order.
     Faulty(Vec<usize>),
 }
@@ -47,7 +48,7 @@ pub(crate) fn read(
             repetition: 0,
         };
         let values = reader.column(node, field.data_type(), top);
-        (values, reader.numbers.mapped, reader.faulty)
+        (values, reader.numbers.others, reader.faulty)
     });
     let columns: Vec<_> = columns.collect();
     let mut faulty: Vec<usize> = columns
@@ -59,13 +60,16 @@ pub(crate) fn read(
         faulty.dedup();
         return Ok(ReadRows::Faulty(faulty));
     }
-    let mapped: u64 = columns.iter().map(|(_, mapped, _)| mapped).sum();
+    let mut others = rows.others();
+    columns
+        .iter()
+        .for_each(|(_, of_column, _)| others += *of_column);
     let arrays = columns
         .into_par_iter()
         .map(|(values, ..)| values.into_array())
         .collect::<Result<Vec<_>, _>>()?;
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
-    Ok(ReadRows::Batch(batch, rows.mapped() + mapped))
+    Ok(ReadRows::Batch(batch, others))
 }
 
 /// Reads the leaves of a column.

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use crate::value::OtherSpellings;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_core::error::{Error, Result};
@@ -181,11 +182,8 @@ pub trait BlockBuilder: Send {
     /// Good rows that were pushed.
     fn pushed(&self) -> u64;
 
-    /// Values of good rows that were spelled differently and mapped to a sentinel.
-    fn sentinels_mapped(&self) -> u64;
-
-    /// Integers of good rows that were accepted although they are spelled `5.0`.
-    fn integral_floats(&self) -> u64;
+    /// Values of good rows that are spelled differently.
+    fn others(&self) -> OtherSpellings;
 
     /// The smallest and the largest value of the column that orders the rows of the table in time.
     fn time(&self) -> Option<(i64, i64)>;
@@ -271,12 +269,8 @@ impl BlockBuilder for RowGroupBuilder {
         self.pushed()
     }
 
-    fn sentinels_mapped(&self) -> u64 {
-        self.sentinels_mapped()
-    }
-
-    fn integral_floats(&self) -> u64 {
-        self.integral_floats()
+    fn others(&self) -> OtherSpellings {
+        self.others()
     }
 
     fn time(&self) -> Option<(i64, i64)> {
@@ -312,12 +306,8 @@ impl BlockBuilder for BatchBuilder {
         self.rows()
     }
 
-    fn sentinels_mapped(&self) -> u64 {
-        self.sentinels_mapped()
-    }
-
-    fn integral_floats(&self) -> u64 {
-        self.integral_floats()
+    fn others(&self) -> OtherSpellings {
+        self.others()
     }
 
     fn time(&self) -> Option<(i64, i64)> {
@@ -354,10 +344,7 @@ mod tests {
             file.write(block).unwrap();
         }
         let (rows, range) = (builder.pushed(), builder.time());
-        assert_eq!(
-            (builder.sentinels_mapped(), builder.integral_floats()),
-            (0, 0)
-        );
+        assert_eq!(builder.others(), OtherSpellings::default());
         (file.finish().unwrap(), rows, range)
     }
 

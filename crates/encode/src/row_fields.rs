@@ -4,6 +4,7 @@
 //! the text of a chunk, as the fields of CSV are, and its levels say which rows they belong to, as those of Parquet
 //! do. So the leaves of JSON take the way of the columns of CSV.
 
+use crate::value::OtherSpellings;
 use std::io::Write;
 use std::ops::Range;
 
@@ -191,10 +192,8 @@ impl RowTexts {
 pub struct RowFields {
     pub(crate) leaves: Vec<LeafFields>,
     rows: usize,
-    /// Values that were spelled differently and mapped to a sentinel before their text was taken.
-    mapped: u64,
-    /// Integers that were spelled `5.0` before their text was taken.
-    integral_floats: u64,
+    /// Values that were spelled differently before their text was taken.
+    others: OtherSpellings,
 }
 
 impl RowFields {
@@ -204,8 +203,7 @@ impl RowFields {
         Self {
             leaves: leaves.map(|leaf| LeafFields::new(leaf.most)).collect(),
             rows: 0,
-            mapped: 0,
-            integral_floats: 0,
+            others: OtherSpellings::default(),
         }
     }
 
@@ -214,14 +212,9 @@ impl RowFields {
         self.rows
     }
 
-    /// Values that were mapped to a sentinel before their text was taken.
-    pub(crate) fn mapped(&self) -> u64 {
-        self.mapped
-    }
-
-    /// Integers that were spelled `5.0` before their text was taken.
-    pub(crate) fn integral_floats(&self) -> u64 {
-        self.integral_floats
+    /// Values that were spelled differently before their text was taken.
+    pub(crate) fn others(&self) -> OtherSpellings {
+        self.others
     }
 
     /// Bytes that the values and levels take.
@@ -234,7 +227,7 @@ impl RowFields {
 
     /// Removes all rows and keeps their room.
     pub(crate) fn clear(&mut self) {
-        (self.rows, self.mapped, self.integral_floats) = (0, 0, 0);
+        (self.rows, self.others) = (0, OtherSpellings::default());
         self.leaves.iter_mut().for_each(LeafFields::clear);
     }
 
@@ -269,8 +262,7 @@ impl RowFields {
         for (node, cell) in nodes.iter().zip(&row.cells) {
             self.push_cell(node, cell, 0, text);
         }
-        self.mapped += row.mapped;
-        self.integral_floats += row.integral_floats;
+        self.others += row.others;
         self.end_row();
     }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::value::OtherSpellings;
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{Field, FieldOrder};
-use tracelake_core::options::Codec;
+use tracelake_core::options::{Accept, Codec};
 use tracelake_schema::Table;
 
 use crate::column::{self, Append, ChunkFields, ColumnEncoder, EncodedChunk, SourceField};
@@ -59,8 +60,7 @@ pub struct RowGroupBuilder {
     /// The index of the column that orders rows in time.
     time: Option<usize>,
     /// Values that were mapped to a sentinel, and integers that were spelled `5.0`, before they came here.
-    mapped: u64,
-    integral_floats: u64,
+    others: OtherSpellings,
     /// The most rows in a row group.
     most_rows: usize,
     /// Good rows since the last row group, and before.
@@ -78,15 +78,15 @@ impl RowGroupBuilder {
     ) -> Self {
         let nodes = Node::of(table.columns);
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
-        let columns = with_descriptors
-            .map(|(leaf, descriptor)| column::encoder(leaf.column, descriptor.clone(), codec));
+        let columns = with_descriptors.map(|(leaf, descriptor)| {
+            column::encoder(leaf.column, descriptor.clone(), codec, Accept::default())
+        });
         Self {
             fields: Vec::new(),
             columns: columns.collect(),
             origins: Vec::new(),
             time: table.time.map(|time| nodes[time].leaves.start),
-            mapped: 0,
-            integral_floats: 0,
+            others: OtherSpellings::default(),
             most_rows,
             rows: 0,
             before: 0,
@@ -108,7 +108,7 @@ impl RowGroupBuilder {
                 (Some((position, field)), _) => Origin::Field(SourceField {
                     position,
                     mandatory: field.mandatory,
-                    accepts_integral_floats: order.accept.integral_floats,
+                    accept: order.accept,
                 }),
                 (None, Some(value)) => Origin::Name(value.as_bytes().to_vec()),
                 (None, None) => Origin::Nowhere,
@@ -118,11 +118,12 @@ impl RowGroupBuilder {
             fields: order.fields.clone(),
             origins: origins.collect(),
             columns: columns
-                .map(|(index, column)| column::encoder(column, schema.column(index), codec))
+                .map(|(index, column)| {
+                    column::encoder(column, schema.column(index), codec, order.accept)
+                })
                 .collect(),
             time: order.table.time,
-            mapped: 0,
-            integral_floats: 0,
+            others: OtherSpellings::default(),
             most_rows,
             rows: 0,
             before: 0,
@@ -201,8 +202,7 @@ impl RowGroupBuilder {
                 columns.try_for_each(|column| column.append(&[]))
             })?;
             self.rows += rows.len();
-            self.mapped += rows.mapped();
-            self.integral_floats += rows.integral_floats();
+            self.others += rows.others();
         }
         Ok(faulty.into_iter().collect())
     }
@@ -232,18 +232,13 @@ impl RowGroupBuilder {
         self.before + self.rows as u64
     }
 
-    /// How many values were mapped to a sentinel because they were spelled differently.
-    pub(crate) fn sentinels_mapped(&self) -> u64 {
-        let columns = self.columns.iter();
-        let mapped: u64 = columns.map(|column| column.sentinels_mapped()).sum();
-        self.mapped + mapped
-    }
-
-    /// How many integers were accepted that are spelled `5.0`.
-    pub(crate) fn integral_floats(&self) -> u64 {
-        let columns = self.columns.iter();
-        let accepted: u64 = columns.map(|column| column.integral_floats()).sum();
-        self.integral_floats + accepted
+    /// How many values are spelled differently.
+    pub(crate) fn others(&self) -> OtherSpellings {
+        let mut others = self.others;
+        self.columns
+            .iter()
+            .for_each(|column| others += column.others());
+        others
     }
 
     /// The smallest and the largest time in all row groups made so far.
@@ -397,7 +392,7 @@ mod tests {
             rows.push_rows(&good.text, &good.rows).unwrap(),
             Vec::<usize>::new()
         );
-        assert_eq!((rows.pushed(), rows.sentinels_mapped()), (2, 1));
+        assert_eq!((rows.pushed(), rows.others().sentinels), (2, 1));
 
         // The second row has a date that isn't one.
         let mut broken = rows_of(&[
@@ -407,7 +402,7 @@ mod tests {
         let since = broken.text.len() - "2024-02-29T23:59:58Z".len();
         broken.text[since] = b'x';
         assert_eq!(rows.push_rows(&broken.text, &broken.rows).unwrap(), [1]);
-        assert_eq!((rows.pushed(), rows.sentinels_mapped()), (2, 1));
+        assert_eq!((rows.pushed(), rows.others().sentinels), (2, 1));
 
         let chunks = rows.finish().unwrap().unwrap();
         assert_eq!(chunks.len(), good.rows.leaves.len());

@@ -82,7 +82,7 @@ impl Selector {
     /// Whether a key is sampled.
     #[inline]
     fn samples(&mut self, rule: &SampleRule, field: &[u8]) -> Result<bool, Fault> {
-        if field.is_empty() || rule.field.column.spelling.is_null(field) {
+        if rule.field.is_null(field) {
             return empty(&rule.field).map(|()| rule.sample.selects(b""));
         }
         if rule.field.column.kind != Kind::Integer {
@@ -161,7 +161,7 @@ fn decides(rules: &RowRules, key: &[u8], time: &[u8]) -> Result<bool, Fault> {
 /// Whether a time is selected.
 #[inline]
 fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
-    if field.is_empty() || rule.field.column.spelling.is_null(field) {
+    if rule.field.is_null(field) {
         return empty(&rule.field).map(|()| rule.selects(None));
     }
     Ok(match rule.field.column.kind {
@@ -175,8 +175,7 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
 #[inline]
 pub(crate) fn integer(rule: &RuleField, field: &[u8]) -> Result<i64, Fault> {
     value::integer(field).or_else(|fault| {
-        let accepts = rule.accepts_integral_floats;
-        let other = other_spelling(rule.column, field, fault, accepts);
+        let other = other_spelling(rule.column, field, fault, rule.accept);
         other.map(|(value, _)| value).ok_or(fault)
     })
 }

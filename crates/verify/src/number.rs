@@ -114,7 +114,7 @@ pub(super) fn is_float(text: &str) -> bool {
     is_mantissa && is_exponent
 }
 
-fn digits(text: &str) -> bool {
+pub(super) fn digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 

@@ -68,7 +68,7 @@ fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
     let column = field.column;
     let mut sentinels = column.sentinels.iter();
     let sentinel = sentinels.find(|sentinel| sentinel.also == Some(text));
-    let may_be_float = column.spelling.integral_floats || field.accepts_integral_floats;
+    let may_be_float = column.spelling.integral_floats || field.accept.integral_floats;
     let value = match sentinel {
         Some(sentinel) => Some(sentinel.value),
         None if may_be_float => number::integral(text),
@@ -91,7 +91,7 @@ mod tests {
         let order = FieldOrder::built_in(&JOBS, "here");
         let strict = order.rule_field("time").unwrap();
         let mut lenient = strict;
-        lenient.accepts_integral_floats = true;
+        lenient.accept = "integral-floats".parse().unwrap();
         for (text, by_rule, on_request) in [
             ("5", Some(5), Some(5)),
             ("5.0", None, Some(5)),

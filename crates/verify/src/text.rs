@@ -16,12 +16,13 @@ use serde::Deserialize;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::Accepted;
 use tracelake_location::{Location, Reader, from_read};
 use tracelake_schema::{Csv, Separator, Syntax};
 
 use super::archive::{self, Member};
-use super::corrupt;
 use super::rejected::RejectedText;
+use super::{corrupt, number};
 
 /// The longest row in bytes, without its line end.
 const LONGEST: usize = 1 << 20;
@@ -46,6 +47,10 @@ pub(super) struct SourceText {
     pending: Option<Vec<u8>>,
     /// Headers that were accepted, though the table has none.
     pub(super) headers_accepted: u64,
+    /// Byte order marks that were accepted: 0 or 1.
+    boms_accepted: u64,
+    /// Whether each row begins with an index, which was accepted.
+    pub(super) has_index: bool,
     /// Whether the first line ends with `\r\n`, as the others should then.
     is_crlf: bool,
     /// Bytes, lines and rows read so far; a header isn't a row.
@@ -90,6 +95,8 @@ impl SourceText {
             csv: table.csv,
             pending: None,
             headers_accepted: 0,
+            boms_accepted: 0,
+            has_index: false,
             is_crlf: false,
             bytes: 0,
             lines: 0,
@@ -97,6 +104,12 @@ impl SourceText {
         };
         if table.csv.bom {
             text.skip_mark()?;
+        } else if order.accept.bom && text.starts_with_mark()? {
+            text.skip_mark()?;
+            text.boms_accepted = 1;
+        }
+        if order.accept.index && table.syntax != Syntax::Json {
+            text.find_index(order)?;
         }
         if text.is_quoted || table.csv.header {
             text.check_header(order)?;
@@ -121,6 +134,42 @@ impl SourceText {
         }
     }
 
+    fn starts_with_mark(&mut self) -> Result<bool> {
+        let start = self.text.fill_buf();
+        let start = start.map_err(|error| failed(&self.path, error))?;
+        Ok(start.starts_with(b"\xef\xbb\xbf"))
+    }
+
+    /// Looks whether the first line has one field more than the table, before the others: without a name or a number.
+    fn find_index(&mut self, order: &FieldOrder) -> Result<()> {
+        let mut line = Vec::new();
+        if !self.next(&mut line)? {
+            return Ok(());
+        }
+        self.rows = 0;
+        let mut fields = FieldSplitter::new(self.is_quoted, self.csv);
+        self.has_index = fields.split(without_line_end(&line)).is_ok_and(|record| {
+            let is_number = |first: &[u8]| str::from_utf8(first).is_ok_and(number::digits);
+            record.len() == order.fields.len() + 1
+                && record
+                    .get(0)
+                    .is_some_and(|first| first.is_empty() || is_number(first))
+        });
+        self.lines -= 1;
+        self.pending = Some(line);
+        Ok(())
+    }
+
+    /// The names that a header has.
+    fn names(&self, order: &FieldOrder) -> Vec<&'static str> {
+        let names = order.fields.iter().map(|field| field.column.content);
+        self.has_index
+            .then_some("")
+            .into_iter()
+            .chain(names)
+            .collect()
+    }
+
     fn check_header(&mut self, order: &FieldOrder) -> Result<()> {
         let mut header = Vec::new();
         self.next(&mut header)?;
@@ -128,9 +177,10 @@ impl SourceText {
         let mut fields = FieldSplitter::new(self.is_quoted, self.csv);
         let split = fields.split(without_line_end(&header));
         let record = split.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
-        let expected = order.fields.iter();
-        let names = expected.map(|field| field.column.content.as_bytes());
-        if record.iter().eq(names) {
+        if record
+            .iter()
+            .eq(self.names(order).into_iter().map(str::as_bytes))
+        {
             return Ok(());
         }
         Err(corrupt("has another header than its table")
@@ -145,8 +195,7 @@ impl SourceText {
             return Ok(());
         }
         self.rows = 0;
-        let names = order.fields.iter().map(|field| field.column.content);
-        let names: Vec<&str> = names.collect();
+        let names = self.names(order);
         let mut fields = FieldSplitter::new(false, self.csv);
         let record = fields.split(without_line_end(&line));
         if record.is_ok_and(|record| record.iter().eq(names.iter().map(|name| name.as_bytes()))) {
@@ -362,8 +411,10 @@ pub(super) struct PartRows<'a> {
     /// The line in which the current row starts, from 1.
     line: u64,
     rejected: u64,
-    /// The current row; for JSON lines one field, the line.
+    /// The current row, without what is accepted beside its values; for JSON lines one field, the line.
     pub(super) record: ByteRecord,
+    /// Fields of the current row that are NULL on request.
+    pub(super) nulls: u64,
 }
 
 impl<'a> PartRows<'a> {
@@ -391,7 +442,24 @@ impl<'a> PartRows<'a> {
             line: 0,
             rejected: 0,
             record: ByteRecord::new(),
+            nulls: 0,
         })
+    }
+
+    /// Makes fields empty that are NULL on request; returns how many of the lake's there are.
+    fn empty_nulls(order: &FieldOrder, record: &mut ByteRecord) -> u64 {
+        if !order.accept.has_nulls() {
+            return 0;
+        }
+        let is_null = |text: &[u8]| order.accept.is_null(text);
+        let fields = order.fields.iter().zip(record.iter());
+        let nulls = fields.filter(|(field, text)| field.index.is_some() && is_null(text));
+        let nulls = nulls.count() as u64;
+        let emptied = record
+            .iter()
+            .map(|text| if is_null(text) { b"" } else { text });
+        *record = emptied.collect();
+        nulls
     }
 
     /// Reads the next row that wasn't rejected; returns false at the end of the part.
@@ -421,7 +489,13 @@ impl<'a> PartRows<'a> {
                 ));
             }
             match &mut self.fields {
-                Some(fields) => self.record.clone_from(fields.split(body).map_err(at)?),
+                Some(fields) => {
+                    self.record.clone_from(fields.split(body).map_err(at)?);
+                    if self.text.has_index {
+                        self.record = self.record.iter().skip(1).collect();
+                    }
+                    self.nulls = Self::empty_nulls(self.order, &mut self.record);
+                }
                 None => {
                     self.record.clear();
                     self.record.push_field(body);
@@ -440,6 +514,8 @@ impl<'a> PartRows<'a> {
             let at = corrupt(reason).at(&file.path).line(file.line, None);
             Err(at.field(self.order.table.name))
         };
+        let with_index = self.text.has_index.then(|| self.order.clone().with_index());
+        let order = with_index.as_ref().unwrap_or(self.order);
         let start = self.text.bytes - self.row.len() as u64;
         if reject.byte != start {
             let (line, byte) = (self.line, reject.byte);
@@ -455,7 +531,7 @@ impl<'a> PartRows<'a> {
             raw: if self.text.is_crlf { body } else { line },
             is_blank: body.is_empty(),
             has_other_end: is_ended && (body.len() < line.len()) != self.text.is_crlf,
-            is_first: start == 0,
+            is_first: start == 3 * self.text.boms_accepted,
             fields: match self.order.table.syntax {
                 Syntax::Json => Some(ByteRecord::from(vec![body])),
                 Syntax::Csv | Syntax::QuotedCsv => {
@@ -463,15 +539,18 @@ impl<'a> PartRows<'a> {
                     let fields = self
                         .rejected_fields
                         .get_or_insert_with(|| FieldSplitter::new(is_quoted, csv));
-                    let split = fields.split(body).ok().cloned();
-                    if split.is_none() {
-                        self.rejected_fields = None;
+                    let mut split = fields.split(body).ok().cloned();
+                    match &mut split {
+                        Some(record) => {
+                            Self::empty_nulls(order, record);
+                        }
+                        None => self.rejected_fields = None,
                     }
                     split
                 }
             },
         };
-        match row.contradiction(self.order, reject.column.as_deref(), &reject.reason) {
+        match row.contradiction(order, reject.column.as_deref(), &reject.reason) {
             Some(reason) => wrong(format!("says of line {} of the source {reason}", self.line)),
             None => Ok(()),
         }
@@ -482,11 +561,16 @@ impl<'a> PartRows<'a> {
         self.line
     }
 
-    /// Headers that were accepted before the rows of this part.
-    pub(super) fn headers_accepted(&self) -> u64 {
+    /// What was accepted before the rows of this part, and of their first column.
+    pub(super) fn accepted(&self) -> Accepted {
         match self.is_first {
-            true => self.text.headers_accepted,
-            false => 0,
+            true => Accepted {
+                headers: self.text.headers_accepted,
+                indexes: u64::from(self.text.has_index),
+                boms: self.text.boms_accepted,
+                ..Accepted::default()
+            },
+            false => Accepted::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use csv::ByteRecord;
 use tracelake_core::Context;
 use tracelake_core::error::{Result, escape};
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::Accepted;
 use tracelake_core::words::{group_digits, several};
 use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
@@ -106,8 +107,7 @@ fn compare_rows(
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
     let place = output.path.clone();
     let wrong = |reason: String| Err(corrupt(reason).at(&place).field(table.name));
-    let (mut seen, mut mapped, mut floats) = (0, 0, 0);
-    let headers = rows.headers_accepted();
+    let (mut seen, mut mapped, mut accepted) = (0, 0, rows.accepted());
     let mut not_selected = 0;
     let mut advance = |rows: &mut PartRows<'_>| {
         while rows.advance()? {
@@ -148,7 +148,8 @@ fn compare_rows(
                     .field(format!("{}.{}", table.name, column.name))
             })?;
             mapped += others.sentinels;
-            floats += others.floats;
+            accepted.integral_floats += others.floats;
+            accepted.nulls += rows.nulls;
             seen += 1;
         }
     }
@@ -176,13 +177,25 @@ fn compare_rows(
             part.sentinels_mapped
         ));
     }
-    if (headers, floats) != (part.headers_accepted, part.integral_floats_accepted) {
+    if accepted != part.accepted() {
         return wrong(format!(
-            "{headers} headers and {floats} integers spelled as floats are accepted, the manifest says {} and {}",
-            part.headers_accepted, part.integral_floats_accepted
+            "accepted: {}, and the manifest says {}",
+            counted(accepted),
+            counted(part.accepted())
         ));
     }
     Ok(seen * table.columns.len() as u64)
+}
+
+fn counted(accepted: Accepted) -> String {
+    let counts = [
+        several(accepted.headers, "header"),
+        several(accepted.indexes, "index column"),
+        several(accepted.boms, "byte order mark"),
+        several(accepted.integral_floats, "integer") + " spelled as floats",
+        several(accepted.nulls, "field") + " as NULL",
+    ];
+    counts.join(", ")
 }
 
 /// How many values of a row are in another spelling than the published one.

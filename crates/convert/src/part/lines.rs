@@ -12,7 +12,8 @@ use tracelake_encode::split::LineForm;
 use tracelake_schema::{Csv, Syntax};
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
 
-use super::syntax::{BYTE_ORDER_MARK, ChunkRecords, Ends};
+use super::beginning::BYTE_ORDER_MARK;
+use super::syntax::{ChunkRecords, Ends};
 
 /// A chunk with more records than this, of 16 bytes on average, is dense.
 const DENSE_RECORDS: u64 = 1 << 13;
@@ -316,12 +317,17 @@ impl<'a> Lines<'a> {
             .iter()
             .map(|field| field.column.content)
             .collect();
+        if self.order.clone().with_index().is_header(line) {
+            return "pass --accept index to leave the unnamed first column out".to_owned();
+        }
         if line.starts_with(BYTE_ORDER_MARK) {
             let other = match self.order.table.syntax {
                 Syntax::Csv => ", or write bom = true in [table.csv] of the description",
                 Syntax::QuotedCsv | Syntax::Json => "",
             };
-            return format!("remove the first three bytes of the file{other}");
+            return format!(
+                "pass --accept bom, or remove the first three bytes of the file{other}"
+            );
         }
         let other = [b',', b';', b'\t', b'|'].into_iter().find(|&other| {
             let mut fields = line.split(|&byte| byte == other);

@@ -1,5 +1,6 @@
 //! One part: the path of the data, from the text of a table to an output file.
 
+mod beginning;
 mod lines;
 mod member;
 mod read_ahead;
@@ -13,7 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_core::error::Result;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::options::Format;
+use tracelake_core::options::{Accepted, Format};
 use tracelake_encode::output::{
     ArrowFile, BatchBuilder, BlockBuilder, Encoding, OutputFile, ParquetFile, RowSource,
 };
@@ -21,10 +22,12 @@ use tracelake_encode::reject::Reject;
 use tracelake_source::{Fingerprint, Source};
 
 use crate::bad_row::{BadRow, BadShare};
+use beginning::BYTE_ORDER_MARK;
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
 use syntax::Pushed;
 
+pub use beginning::Beginning;
 pub use member::is_text;
 pub(crate) use member::{enter_member, leave_member};
 pub use read_ahead::CHUNKS as CHUNKS_AHEAD;
@@ -50,10 +53,8 @@ pub struct Converted {
     pub rows_not_selected: Option<u64>,
     /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
-    /// First lines that were accepted as a header: 0 or 1.
-    pub headers_accepted: u64,
-    /// Integers that were accepted although they are spelled `5.0`.
-    pub integral_floats_accepted: u64,
+    /// What was accepted although it isn't as published.
+    pub accepted: Accepted,
     /// The smallest and the largest value of the time column, including sentinels.
     pub time: Option<(i64, i64)>,
 }
@@ -149,6 +150,8 @@ pub struct TableText<'a> {
     position: TextPosition,
     /// Whether `next_part` has been called.
     is_begun: bool,
+    /// Whether a byte order mark was accepted.
+    is_marked: bool,
 }
 
 /// The position of the next line in a text, and the number of rows before it.
@@ -162,14 +165,23 @@ struct TextPosition {
 }
 
 impl<'a> TableText<'a> {
-    /// Starts at the current position of `source`. A part ends after `part_rows` rows, if given.
+    /// Starts at the current position of `source`, after its beginning. A part ends after `part_rows` rows, if given.
     #[must_use]
-    pub fn new(source: &'a mut Source, order: &'a FieldOrder, part_rows: Option<u64>) -> Self {
+    pub fn new(
+        source: &'a mut Source,
+        beginning: &'a Beginning<'_>,
+        part_rows: Option<u64>,
+    ) -> Self {
+        let mut position = TextPosition::default();
+        if beginning.is_marked {
+            position.bytes = BYTE_ORDER_MARK.len() as u64;
+        }
         Self {
-            lines: Lines::new(source, order, part_rows),
-            current: SplitChunk::new(order),
-            position: TextPosition::default(),
+            lines: Lines::new(source, &beginning.order, part_rows),
+            current: SplitChunk::new(&beginning.order),
+            position,
             is_begun: false,
+            is_marked: beginning.is_marked,
         }
     }
 
@@ -213,6 +225,8 @@ struct BlockReader<'a, 'b, B> {
     rows: ChunkConverter<'a, B>,
     /// The number of rows before the part.
     before: u64,
+    /// Whether a byte order mark was accepted.
+    is_marked: bool,
 }
 
 impl<'a, 'b, B: BlockBuilder> BlockReader<'a, 'b, B> {
@@ -228,6 +242,7 @@ impl<'a, 'b, B: BlockBuilder> BlockReader<'a, 'b, B> {
             current: &mut text.current,
             ahead: ReadAhead::new(order),
             before: text.position.rows,
+            is_marked: text.is_marked,
             rows: ChunkConverter {
                 order,
                 position: &mut text.position,
@@ -242,16 +257,23 @@ impl<'a, 'b, B: BlockBuilder> BlockReader<'a, 'b, B> {
 
     /// The counts, after the last block.
     fn converted(&self) -> Converted {
-        let ChunkConverter { builder, .. } = &self.rows;
+        let ChunkConverter { builder, order, .. } = &self.rows;
+        let others = builder.others();
+        let is_first = self.before == 0;
         Converted {
             rows_in: self.rows.position.rows - self.before,
             rows_out: builder.pushed(),
             rows_rejected: self.rows.rejected,
             rows_not_selected: (!self.rows.order.rules.is_empty())
                 .then_some(self.rows.not_selected),
-            sentinels_mapped: builder.sentinels_mapped(),
-            headers_accepted: self.lines.headers_accepted(),
-            integral_floats_accepted: builder.integral_floats(),
+            sentinels_mapped: others.sentinels,
+            accepted: Accepted {
+                headers: self.lines.headers_accepted(),
+                indexes: u64::from(is_first && order.has_index()),
+                boms: u64::from(is_first && self.is_marked),
+                integral_floats: others.integral_floats,
+                nulls: others.nulls,
+            },
             time: builder.time(),
         }
     }

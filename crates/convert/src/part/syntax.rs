@@ -15,11 +15,9 @@ use tracelake_encode::row_fields::{RowFields, RowTexts};
 use tracelake_encode::split::LineForm;
 use tracelake_schema::Syntax;
 
+use super::beginning::BYTE_ORDER_MARK;
 use tracelake_encode::selection::Selector;
 use tracelake_encode::{quoted, split};
-
-/// U+FEFF in UTF-8, which some programs write at the start of a text.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How many records one thread reads at once.
 const RECORDS_PER_GROUP: usize = 32;

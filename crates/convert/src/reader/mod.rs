@@ -18,7 +18,9 @@ use tracelake_schema::{Table, Trace};
 use tracelake_source::Source;
 
 use crate::bad_row::BadRow;
-use crate::part::{Converted, ReadProgress, TableText, enter_member, leave_member, read_batches};
+use crate::part::{
+    Beginning, Converted, ReadProgress, TableText, enter_member, leave_member, read_batches,
+};
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
 
 pub use tracelake_encode::batch::BATCH_ROWS;
@@ -385,12 +387,14 @@ impl Producer {
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
         let order = table.order.of_file(path.name().unwrap_or_default())?;
+        let beginning = Beginning::of(source, order)?;
+        let order = &beginning.order;
         let text_location = PathBuf::from(source.text_location());
-        let mut text = TableText::new(source, &order, None);
+        let mut text = TableText::new(source, &beginning, None);
         text.next_part()?;
         read_batches(
             &mut text,
-            &order,
+            order,
             &table.schema,
             self.batch_rows,
             &mut |batch| self.send(Message::Batch(batch)),
@@ -398,7 +402,7 @@ impl Producer {
                 if self.reports_bad_rows {
                     self.send(Message::BadRow(bad_row.clone().into_owned()))
                 } else {
-                    Err(bad_row.to_error(&text_location, &order))
+                    Err(bad_row.to_error(&text_location, order))
                 }
             },
             &mut ReadProgress::new(&self.context),

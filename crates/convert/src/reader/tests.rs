@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use std::sync::Mutex;
@@ -111,7 +112,8 @@ fn by_parquet(
     let order = FieldOrder::built_in(table, trace.name);
     let schema = tracelake_schema::arrow::arrow_schema(table);
     let mut source = Source::open(&Context::new(), path).unwrap();
-    let mut text = TableText::new(&mut source, &order, None);
+    let beginning = Beginning::of(&mut source, Cow::Borrowed(&order)).unwrap();
+    let mut text = TableText::new(&mut source, &beginning, None);
     text.next_part().unwrap();
     let mut rejects = Vec::new();
     let (converted, parquet) = convert_part(

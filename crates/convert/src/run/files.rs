@@ -16,7 +16,9 @@ use tracelake_source::{Fingerprint, Source};
 use super::recheck::{check_footer, steady};
 use super::{Run, Shared, TablePart};
 use crate::bad_row::BadRow;
-use crate::part::{Converted, ReadProgress, TableText, convert_part, enter_member, leave_member};
+use crate::part::{
+    Beginning, Converted, ReadProgress, TableText, convert_part, enter_member, leave_member,
+};
 use crate::plan::{PartPlan, TableIndex, TablePlan, check_sha256};
 
 /// The files of a part, which are not on the disk yet.
@@ -104,8 +106,7 @@ impl SyncedPart {
         facts.rows_rejected = converted.rows_rejected;
         facts.rows_not_selected = converted.rows_not_selected;
         facts.sentinels_mapped = converted.sentinels_mapped;
-        facts.headers_accepted = converted.headers_accepted;
-        facts.integral_floats_accepted = converted.integral_floats_accepted;
+        facts.set_accepted(converted.accepted);
         facts.time_min = converted.time.map(|(min, _)| min);
         facts.time_max = converted.time.map(|(_, max)| max);
         facts.rejects = (rejects.as_ref()).map(|rejects| Box::new(rejects.facts().clone()));
@@ -133,12 +134,14 @@ impl Run<'_> {
         };
         let order = table.order.of_file(&part.source)?;
         enter_member(&mut source, order.table)?;
+        let beginning = Beginning::of(&mut source, order)?;
+        let order = &beginning.order;
         let text_location = PathBuf::from(source.text_location());
-        let mut text = TableText::new(&mut source, &order, None);
+        let mut text = TableText::new(&mut source, &beginning, None);
         text.next_part()?;
         let mut progress = ReadProgress::new(&self.context);
         let written = self.stage(
-            (table, &order),
+            (table, order),
             part,
             &text_location,
             &mut text,

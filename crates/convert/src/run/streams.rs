@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use std::borrow::Cow;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_lake::manifest::PartFacts;
@@ -14,7 +15,7 @@ use tracelake_source::{Fingerprint, Source};
 use super::files::{SyncedPart, recorded};
 use super::remaining::{Cuts, missing_of};
 use super::{Parts, Run, Shared, TablePart, parts_of};
-use crate::part::{ReadProgress, TableText};
+use crate::part::{Beginning, ReadProgress, TableText};
 use crate::plan::{PARTS_LIMIT, StreamPlan, TableIndex, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
@@ -230,9 +231,11 @@ impl Run<'_> {
         }
         *cutting.counts.entry(table.index).or_default() += 1;
         let order = table.order.of_file(&path.to_string_lossy())?;
-        let mut text = TableText::new(source, &order, None);
+        let beginning = Beginning::of(source, order)?;
+        let order = &beginning.order;
+        let mut text = TableText::new(source, &beginning, None);
         text.next_part()?;
-        self.pass_or_convert(shared, cutting, (table, &order, number), path, &mut text)
+        self.pass_or_convert(shared, cutting, (table, order, number), path, &mut text)
     }
 
     /// Reads the current part of a text: past it if the part is finished or isn't selected, and otherwise to convert it
@@ -290,8 +293,9 @@ impl Run<'_> {
         path: &Path,
         source: &mut Source,
     ) -> Result<()> {
-        let order = &table.order;
-        let mut text = TableText::new(source, order, Some(cutting.stream.part_rows));
+        let beginning = Beginning::of(source, Cow::Borrowed(&table.order))?;
+        let order = &beginning.order;
+        let mut text = TableText::new(source, &beginning, Some(cutting.stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
             self.pass_or_convert(shared, cutting, (table, order, number), path, &mut text)?;

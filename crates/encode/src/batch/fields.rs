@@ -18,13 +18,14 @@ use arrow_select::filter::filter_record_batch;
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
 use crate::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
 use crate::split::{FieldOffsets, Records};
-use crate::value::{self, Spelled, other_spelling};
+use crate::value::{self, OtherSpellings, Spelled, other_spelling};
 
 /// The rows of one chunk of text.
 #[derive(Debug)]
@@ -33,10 +34,8 @@ pub(crate) struct ChunkRows {
     pub batch: RecordBatch,
     /// The other rows, in the order of the file, as [`crate::rows::RowGroupBuilder::push`] returns them.
     pub rejects: Vec<Reject>,
-    /// Values of good rows that were spelled differently and mapped to a sentinel.
-    pub mapped: u64,
-    /// Integers of good rows that were accepted although they are spelled `5.0`.
-    pub integral_floats: u64,
+    /// Values of good rows that are spelled differently.
+    pub others: OtherSpellings,
 }
 
 /// Reads the records of a chunk; `schema` is the Arrow schema of its table.
@@ -58,7 +57,7 @@ pub(crate) fn chunk_rows(
             Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,
-                accepts_integral_floats: order.accept.integral_floats,
+                accept: order.accept,
                 chunk,
                 records,
                 position,
@@ -78,22 +77,18 @@ pub(crate) fn chunk_rows(
         .map(read)
         .collect();
     let (rejects, faulty) = rejects(&order.fields, |index| &columns[index].faults, records);
-    let spelled = |wanted: Spelled| {
-        let others = columns.iter().flat_map(|column| &column.others);
-        let in_good_rows = others.filter(|(record, spelled)| {
-            *spelled == wanted && faulty.binary_search(record).is_err()
-        });
-        in_good_rows.count() as u64
-    };
-    let mapped = spelled(Spelled::AsSentinel);
-    let integral_floats = spelled(Spelled::AsFloat);
+    let mut others = OtherSpellings::default();
+    for (record, spelled) in columns.iter().flat_map(|column| &column.others) {
+        if faulty.binary_search(record).is_err() {
+            others.count(*spelled);
+        }
+    }
     let arrays = columns.into_iter().map(|column| column.values).collect();
     let batch = RecordBatch::try_new(Arc::clone(schema), arrays)?;
     Ok(ChunkRows {
         batch: without(batch, &faulty)?,
         rejects,
-        mapped,
-        integral_floats,
+        others,
     })
 }
 
@@ -115,7 +110,7 @@ struct ColumnValues {
     values: ArrayRef,
     /// The records whose field has no value, in order.
     faults: Vec<(usize, Fault)>,
-    /// The records whose field has another spelling, in order.
+    /// The records whose field has another spelling.
     others: Vec<(usize, Spelled)>,
 }
 
@@ -151,8 +146,8 @@ struct ColumnFields<'a> {
     column: &'static Column,
     /// Whether an empty field is a fault.
     mandatory: bool,
-    /// Whether integers spelled `5.0` are accepted.
-    accepts_integral_floats: bool,
+    /// Spellings that are accepted.
+    accept: Accept,
     chunk: &'a [u8],
     records: &'a Records,
     /// The position of the column's field in a record.
@@ -163,8 +158,7 @@ impl<'a> ColumnFields<'a> {
     fn read(&self) -> ColumnValues {
         let mut others = Vec::new();
         let mut other = |record, field, fault| {
-            let accepts = self.accepts_integral_floats;
-            let found = other_spelling(self.column, field, fault, accepts);
+            let found = other_spelling(self.column, field, fault, self.accept);
             let (value, spelled) = found.ok_or(fault)?;
             if spelled != Spelled::Plainly {
                 others.push((record, spelled));
@@ -224,6 +218,12 @@ impl<'a> ColumnFields<'a> {
                 }
             },
         };
+        if self.accept.has_nulls() {
+            let fields = self.fields().iter().enumerate();
+            let accepted =
+                fields.filter(|(_, (start, end))| self.accept.is_null(&self.chunk[*start..*end]));
+            others.extend(accepted.map(|(record, _)| (record, Spelled::AsNull)));
+        }
         ColumnValues {
             values,
             faults,
@@ -241,7 +241,7 @@ impl<'a> ColumnFields<'a> {
         let mut values = vec![T::Native::default(); self.records.len()];
         let mut others = Vec::new();
         // Any number may be a spelling of NULL.
-        let usable = plain.filter(|_| self.column.spelling.nulls.is_empty());
+        let usable = plain.filter(|_| !self.has_nulls());
         let done = usable.map_or(0, |(spelling, put)| {
             plain_numbers::read(self.chunk, fields, spelling, &mut values, &mut others, put)
         });
@@ -269,7 +269,7 @@ impl<'a> ColumnFields<'a> {
 
     /// The texts of a column, which are checked all at once; `None` if any of them may have a fault.
     fn texts(&self) -> Option<StringArray> {
-        if !self.column.spelling.nulls.is_empty() {
+        if self.has_nulls() {
             return None;
         }
         let fields = self.fields();
@@ -308,6 +308,11 @@ impl<'a> ColumnFields<'a> {
         faults
     }
 
+    /// Whether a field that isn't empty may be NULL.
+    fn has_nulls(&self) -> bool {
+        !self.column.spelling.nulls.is_empty() || self.accept.has_nulls()
+    }
+
     fn fields(&self) -> FieldOffsets<'a> {
         self.records.column(self.position, 0..self.records.len())
     }
@@ -320,7 +325,8 @@ impl<'a> ColumnFields<'a> {
         field: &'a [u8],
         read: &mut impl FnMut(usize, &'a [u8]) -> Result<V, Fault>,
     ) -> Result<Option<V>, Fault> {
-        match field.is_empty() || self.column.spelling.is_null(field) {
+        let is_null = self.column.spelling.is_null(field) || self.accept.is_null(field);
+        match field.is_empty() || is_null {
             true if self.mandatory => Err(Fault::Empty),
             true => Ok(None),
             false => read(record, field).map(Some),
@@ -350,7 +356,7 @@ mod tests {
         let fields = ColumnFields {
             column: column.unwrap(),
             mandatory,
-            accepts_integral_floats: false,
+            accept: Accept::default(),
             chunk: &chunk,
             records: &records,
             position: 0,

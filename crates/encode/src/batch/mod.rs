@@ -2,6 +2,7 @@
 
 mod fields;
 
+use crate::value::OtherSpellings;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -41,8 +42,7 @@ pub struct BatchBuilder {
     time: Option<usize>,
     range: Option<(i64, i64)>,
     rows: u64,
-    mapped: u64,
-    integral_floats: u64,
+    others: OtherSpellings,
 }
 
 impl BatchBuilder {
@@ -56,8 +56,7 @@ impl BatchBuilder {
             time: table.time,
             range: None,
             rows: 0,
-            mapped: 0,
-            integral_floats: 0,
+            others: OtherSpellings::default(),
         }
     }
 
@@ -78,8 +77,7 @@ impl BatchBuilder {
         records: &Records,
     ) -> Result<Vec<Reject>, ArrowError> {
         let read = chunk_rows(order, &self.schema, chunk, records)?;
-        self.mapped += read.mapped;
-        self.integral_floats += read.integral_floats;
+        self.others += read.others;
         self.add(read.batch)?;
         Ok(read.rejects)
     }
@@ -96,9 +94,8 @@ impl BatchBuilder {
     ) -> Result<Vec<usize>, ArrowError> {
         match column_values::read(&self.nodes, &self.schema, text, rows)? {
             ReadRows::Faulty(rows) => Ok(rows),
-            ReadRows::Batch(batch, mapped) => {
-                self.mapped += mapped;
-                self.integral_floats += rows.integral_floats();
+            ReadRows::Batch(batch, others) => {
+                self.others += others;
                 self.add(batch)?;
                 Ok(Vec::new())
             }
@@ -137,14 +134,9 @@ impl BatchBuilder {
         self.rows
     }
 
-    /// Values that were spelled differently and mapped to a sentinel.
-    pub(crate) fn sentinels_mapped(&self) -> u64 {
-        self.mapped
-    }
-
-    /// Integers that were accepted although they are spelled `5.0`.
-    pub(crate) fn integral_floats(&self) -> u64 {
-        self.integral_floats
+    /// Values that are spelled differently.
+    pub(crate) fn others(&self) -> OtherSpellings {
+        self.others
     }
 
     /// The smallest and the largest value of the time column.

@@ -3,6 +3,7 @@
 //! These caches decide nothing: what one forgets is parsed again, and the dictionary gives it the
 //! same index. So neither their sizes nor their hashes are part of the output.
 
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind};
 
 use super::dictionary::Dictionary;
@@ -28,7 +29,7 @@ const NEW_FLOATS: usize = 1 << 13;
 
 /// The cache of texts and date-times. What is too long for it is left to the kind.
 impl<K: PhysicalKind> FieldCache<K> for TextCache {
-    fn new(_: &Column) -> Self {
+    fn new(_: &Column, _: Accept) -> Self {
         Self::default()
     }
 
@@ -122,7 +123,7 @@ impl NumberCache {
 }
 
 impl<K: PhysicalKind> FieldCache<K> for NumberCache {
-    fn new(column: &Column) -> Self {
+    fn new(column: &Column, accept: Accept) -> Self {
         let form = match column.kind {
             Kind::Float => Form::Decimal,
             _ => Form::Integer,
@@ -131,7 +132,7 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
             numbers: DigitCache::new(form),
             texts: TextCache::default(),
             others: Vec::new(),
-            is_over: !column.spelling.nulls.is_empty(),
+            is_over: !column.spelling.nulls.is_empty() || accept.has_nulls(),
             by_text: 0,
             large: 0,
             asked: 0,
@@ -203,7 +204,7 @@ mod tests {
 
     /// A cache that remembers these integers in turn.
     fn knowing(column: &Column, integers: impl Iterator<Item = u32>) -> NumberCache {
-        let mut cache = <NumberCache as FieldCache<Int64>>::new(column);
+        let mut cache = <NumberCache as FieldCache<Int64>>::new(column, Accept::default());
         for (index, integer) in (0_u32..).zip(integers) {
             let text = integer.to_string();
             let field = (0, text.len());
@@ -230,7 +231,7 @@ mod tests {
         const ROWS: usize = 64;
         let columns = &mut machines().columns.iter();
         let column = columns.find(|column| column.kind == Kind::Float).unwrap();
-        let mut cache = <NumberCache as FieldCache<Double>>::new(column);
+        let mut cache = <NumberCache as FieldCache<Double>>::new(column, Accept::default());
         let dictionary = Dictionary::new();
         let mut index = 0;
         for start in (0..3 * NEW_FLOATS).step_by(ROWS) {

@@ -4,7 +4,7 @@ use parquet::basic::Encoding;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::fault::Fault;
-use tracelake_core::options::Codec;
+use tracelake_core::options::{Accept, Codec};
 use tracelake_schema::{Column, Kind};
 
 use super::choice::{self, Body, Candidate};
@@ -17,7 +17,7 @@ use super::min_max::MinMax;
 use super::page::{PageBuffer, PageValues};
 use super::{CHOOSING_PAGE_ROWS, ID_PAGE_ROWS, PAGE_ITEMS, PAGE_ROWS, Result, is_id};
 use crate::nodes::MaxLevels;
-use crate::value::Spelled;
+use crate::value::{OtherSpellings, Spelled};
 
 /// A dictionary larger than this is given up: the rest of the column chunk is PLAIN.
 pub(super) const DICTIONARY_BYTES: usize = 1 << 20;
@@ -68,16 +68,22 @@ pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) faults: Vec<(usize, Fault)>,
     /// Of all finished column chunks.
     min_max: Option<MinMax<K::Value>>,
-    pub(super) sentinels_mapped: u64,
-    pub(super) integral_floats: u64,
+    /// The records of a chunk of text whose field was accepted as NULL.
+    pub(super) nulls: Vec<usize>,
+    pub(super) others: OtherSpellings,
 }
 
 impl<K: PhysicalKind> Encoder<K> {
-    pub(super) fn new(column: &'static Column, descriptor: ColumnDescPtr, codec: Codec) -> Self {
+    pub(super) fn new(
+        column: &'static Column,
+        descriptor: ColumnDescPtr,
+        codec: Codec,
+        accept: Accept,
+    ) -> Self {
         Self {
             column,
             codec,
-            cache: K::Cache::new(column),
+            cache: K::Cache::new(column, accept),
             dictionary: Dictionary::new(),
             indexed_values: 0,
             page: PageBuffer::new(MaxLevels::of(&descriptor)),
@@ -89,8 +95,8 @@ impl<K: PhysicalKind> Encoder<K> {
             parsed: Vec::new(),
             faults: Vec::new(),
             min_max: None,
-            sentinels_mapped: 0,
-            integral_floats: 0,
+            nulls: Vec::new(),
+            others: OtherSpellings::default(),
         }
     }
 

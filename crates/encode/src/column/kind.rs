@@ -2,6 +2,7 @@
 //! how a field is parsed, how a value is stored, encoded and bounded.
 
 use std::hash::Hash;
+use tracelake_core::options::Accept;
 
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::Statistics;
@@ -109,8 +110,8 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
 
 /// Finds indices by the bytes of fields.
 pub(super) trait FieldCache<K: PhysicalKind>: Send {
-    /// Starts with no field of a column.
-    fn new(column: &Column) -> Self;
+    /// Starts with no field of a column, of which some texts may be accepted as NULL.
+    fn new(column: &Column, accept: Accept) -> Self;
 
     /// Looks up fields of a chunk; `found` has an element for each, [`Found::UNKNOWN`].
     fn find_all(

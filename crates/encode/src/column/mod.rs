@@ -36,10 +36,11 @@ mod text_cache;
 
 use std::ops::Range;
 
+use crate::value::OtherSpellings;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::fault::Fault;
-use tracelake_core::options::Codec;
+use tracelake_core::options::{Accept, Codec};
 use tracelake_schema::{Column, Kind, Zone};
 
 use crate::row_fields::LeafFields;
@@ -94,8 +95,8 @@ pub(crate) struct SourceField {
     pub(crate) position: usize,
     /// Whether an empty field is a fault; otherwise it is NULL.
     pub(crate) mandatory: bool,
-    /// Whether an integer spelled `5.0` is accepted, and counted.
-    pub(crate) accepts_integral_floats: bool,
+    /// Spellings that are accepted, and counted.
+    pub(crate) accept: Accept,
 }
 
 /// One column of a table on its way to column chunks, one for each row group.
@@ -117,12 +118,8 @@ pub(crate) trait ColumnEncoder: Send {
     /// the values of the open page as they are kept; in a list, also the values as readers have them.
     fn bytes(&self) -> usize;
 
-    /// How many values were mapped to a sentinel because they were spelled differently, since the
-    /// beginning.
-    fn sentinels_mapped(&self) -> u64;
-
-    /// How many integers were accepted that are spelled `5.0`, since the beginning.
-    fn integral_floats(&self) -> u64;
+    /// How many values are spelled differently, since the beginning.
+    fn others(&self) -> OtherSpellings;
 
     /// The smallest and the largest integer of all finished column chunks; `None` for other kinds.
     fn integers(&self) -> Option<(i64, i64)>;
@@ -154,19 +151,21 @@ pub(crate) fn encoder(
     column: &'static Column,
     descriptor: ColumnDescPtr,
     codec: Codec,
+    accept: Accept,
 ) -> Box<dyn ColumnEncoder> {
+    macro_rules! of {
+        ($kind:ty) => {
+            Box::new(Encoder::<$kind>::new(column, descriptor, codec, accept))
+        };
+    }
     match column.kind {
-        Kind::DateTime(Zone::Published) => {
-            Box::new(Encoder::<integer::Instant>::new(column, descriptor, codec))
-        }
-        Kind::DateTime(Zone::None) => {
-            Box::new(Encoder::<integer::DateTime>::new(column, descriptor, codec))
-        }
-        Kind::Integer => Box::new(Encoder::<integer::Int64>::new(column, descriptor, codec)),
-        Kind::Code => Box::new(Encoder::<integer::Int32>::new(column, descriptor, codec)),
-        Kind::Float => Box::new(Encoder::<double::Double>::new(column, descriptor, codec)),
-        Kind::Boolean => Box::new(Encoder::<boolean::Boolean>::new(column, descriptor, codec)),
-        Kind::Text => Box::new(Encoder::<text::Text>::new(column, descriptor, codec)),
+        Kind::DateTime(Zone::Published) => of!(integer::Instant),
+        Kind::DateTime(Zone::None) => of!(integer::DateTime),
+        Kind::Integer => of!(integer::Int64),
+        Kind::Code => of!(integer::Int32),
+        Kind::Float => of!(double::Double),
+        Kind::Boolean => of!(boolean::Boolean),
+        Kind::Text => of!(text::Text),
         Kind::Struct | Kind::List => {
             unreachable!("the leaves of structs and lists have encoders")
         }

@@ -10,7 +10,8 @@ use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result};
-use crate::value::{Spelled, other_spelling, sentinel};
+use crate::value::{OtherSpellings, Spelled, other_spelling, sentinel};
+use tracelake_core::options::Accept;
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///
@@ -65,12 +66,8 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         Encoder::bytes(self)
     }
 
-    fn sentinels_mapped(&self) -> u64 {
-        self.sentinels_mapped
-    }
-
-    fn integral_floats(&self) -> u64 {
-        self.integral_floats
+    fn others(&self) -> OtherSpellings {
+        self.others
     }
 
     fn integers(&self) -> Option<(i64, i64)> {
@@ -119,6 +116,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             unknown,
             parsed: values,
             faults,
+            nulls,
             page,
             ..
         } = &mut *self.encoder;
@@ -130,8 +128,9 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         if page.is_plain() {
             values.resize(found.len(), K::Parsed::default());
             // Any field may be a spelling of NULL.
-            if let ChunkFields::Records(fields, _) = self.fields
+            if let ChunkFields::Records(fields, field) = self.fields
                 && column.spelling.nulls.is_empty()
+                && !field.accept.has_nulls()
             {
                 done = K::parse_column(self.text, fields, values, &mut others);
             }
@@ -145,20 +144,22 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                 ChunkFields::Records(fields, field) => {
                     let (start, end) = fields.get(record);
                     let text = &self.text[start..end];
-                    if column.spelling.is_null(text) {
+                    let is_accepted = field.accept.is_null(text);
+                    if column.spelling.is_null(text) || is_accepted {
                         match field.mandatory {
                             true => faults.push((record, Fault::Empty)),
                             false => *found = Found::NULL,
                         }
+                        nulls.extend(is_accepted.then_some(record));
                         continue;
                     }
-                    parse::<K>(column, text, field.accepts_integral_floats)
+                    parse::<K>(column, text, field.accept)
                 }
                 ChunkFields::Leaf(leaf) => {
                     let (start, end) = leaf.fields().get(record);
                     parse_json::<K>(column, &self.text[start..end])
                 }
-                ChunkFields::Name(value) => parse::<K>(column, value, false),
+                ChunkFields::Name(value) => parse::<K>(column, value, Accept::default()),
             };
             match parsed {
                 Ok((parsed, spelled)) => unknown.push(Unknown {
@@ -195,8 +196,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             if faulty.binary_search(&unknown.record).is_ok() {
                 continue;
             }
-            encoder.sentinels_mapped += u64::from(unknown.spelled == Spelled::AsSentinel);
-            encoder.integral_floats += u64::from(unknown.spelled == Spelled::AsFloat);
+            encoder.others.count(unknown.spelled);
             if encoder.page.is_plain() {
                 encoder.parsed[unknown.record] = unknown.parsed;
             } else {
@@ -218,6 +218,11 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             }
         }
         encoder.unknown = unknown;
+        for record in encoder.nulls.drain(..) {
+            if faulty.binary_search(&record).is_err() {
+                encoder.others.count(Spelled::AsNull);
+            }
+        }
         let found = &mut encoder.found;
         let mut record = 0;
         if !faulty.is_empty() {
@@ -285,7 +290,7 @@ fn parse_json<K: PhysicalKind>(
 fn parse<K: PhysicalKind>(
     column: &'static Column,
     field: &[u8],
-    accepts_integral_floats: bool,
+    accept: Accept,
 ) -> std::result::Result<(K::Parsed, Spelled), Fault> {
     if field.is_empty() {
         return Err(Fault::Empty);
@@ -293,7 +298,7 @@ fn parse<K: PhysicalKind>(
     K::parse(field)
         .map(|parsed| (parsed, Spelled::Plainly))
         .or_else(|fault| {
-            let other = other_spelling(column, field, fault, accepts_integral_floats);
+            let other = other_spelling(column, field, fault, accept);
             let (value, spelled) = other.ok_or(fault)?;
             let parsed = K::from_sentinel(value).ok_or(fault)?;
             Ok((parsed, spelled))

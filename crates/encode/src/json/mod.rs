@@ -12,6 +12,7 @@ pub(crate) mod tests;
 
 use std::fmt;
 use std::ops::Range;
+use tracelake_core::options::Accept;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -36,7 +37,7 @@ pub struct JsonColumns {
     pub(crate) nodes: Vec<Node>,
     /// For each of them the index that its values have; `None` if every column is read.
     kept: Option<Vec<Option<usize>>>,
-    accepts_integral_floats: bool,
+    accept: Accept,
 }
 
 impl JsonColumns {
@@ -54,7 +55,7 @@ impl JsonColumns {
             keys: keys(whole),
             nodes: Node::of(order.table.columns),
             kept: is_some.then(|| kept.collect()),
-            accepts_integral_floats: order.accept.integral_floats,
+            accept: order.accept,
         }
     }
 
@@ -73,7 +74,7 @@ impl From<&'static [Column]> for JsonColumns {
             keys: keys(whole),
             nodes: Node::of(whole),
             kept: None,
-            accepts_integral_floats: false,
+            accept: Accept::default(),
         }
     }
 }
@@ -86,7 +87,7 @@ impl From<&'static [Column]> for JsonColumns {
 /// # Errors
 /// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
 pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
-    let mut reader = JsonReader::new(line, columns.accepts_integral_floats)?;
+    let mut reader = JsonReader::new(line, columns.accept)?;
     let mut named = NamedCells::new(columns.whole);
     let text = reader.text;
     for (name, value) in reader.pairs(text)? {
@@ -104,8 +105,7 @@ pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
         cells: cells.map_err(|(column, fault)| {
             Reject::new(reader.range_of(text), fault).in_column(column)
         })?,
-        mapped: reader.numbers.mapped,
-        integral_floats: reader.numbers.integral_floats,
+        others: reader.numbers.others,
     })
 }
 
@@ -129,7 +129,7 @@ pub fn is_selected<'a>(
     {
         return Ok(is_selected);
     }
-    let mut reader = JsonReader::new(line, columns.accepts_integral_floats)?;
+    let mut reader = JsonReader::new(line, columns.accept)?;
     let mut named = NamedCells::new(columns.whole);
     let text = reader.text;
     let mut found = [None; 2];
@@ -195,7 +195,7 @@ struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    fn new(line: &'a [u8], accepts_integral_floats: bool) -> Result<Self, Reject> {
+    fn new(line: &'a [u8], accept: Accept) -> Result<Self, Reject> {
         let text = str::from_utf8(line).map_err(|error| {
             let start = error.valid_up_to();
             let byte = line[start];
@@ -203,7 +203,7 @@ impl<'a> JsonReader<'a> {
         })?;
         Ok(Self {
             text,
-            numbers: NumberReader::new(accepts_integral_floats),
+            numbers: NumberReader::new(accept),
         })
     }
 

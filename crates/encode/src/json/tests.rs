@@ -22,7 +22,7 @@ fn values_may_be_strings_or_numbers() {
         "usage":{"memory":0.1},"done":false,"after":["1",2],
         "rules":[{"relation":null,"name":""}],"since":"2024-02-29T23:59:58\u005a"} "#;
     let row = read(line).unwrap();
-    assert_eq!(row.mapped, 1);
+    assert_eq!(row.others.sentinels, 1);
     let rule = Cell::Struct(vec![Cell::Text(String::new()), Cell::Null]);
     assert_eq!(
         row.cells,

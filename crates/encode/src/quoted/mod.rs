@@ -162,7 +162,7 @@ impl QuotedRecords {
     ) -> Result<Row, Reject> {
         let fields = self.checked_fields(index, raw, order, ending)?;
         let mut cells = vec![Cell::Null; order.table.columns.len()];
-        let mut numbers = NumberReader::new(order.accept.integral_floats);
+        let mut numbers = NumberReader::new(order.accept);
         for (field, (range, text)) in order.fields.iter().zip(fields) {
             let Some(index) = field.index else {
                 continue;
@@ -171,8 +171,7 @@ impl QuotedRecords {
         }
         Ok(Row {
             cells,
-            mapped: numbers.mapped,
-            integral_floats: numbers.integral_floats,
+            others: numbers.others,
         })
     }
 
@@ -191,7 +190,7 @@ impl QuotedRecords {
         let cell = |field: RuleField| match field.position {
             Some(position) => {
                 let (range, text) = fields[position].clone();
-                let mut numbers = NumberReader::new(order.accept.integral_floats);
+                let mut numbers = NumberReader::new(order.accept);
                 placed_cell(&order.fields[position], raw, range, text, &mut numbers)
             }
             None => Ok(Cell::Null),
@@ -295,10 +294,10 @@ fn range_in_record(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) ->
     offset(part.start)..offset(part.end)
 }
 
-/// Reads one field; an empty one is NULL.
+/// Reads one field; an empty one is NULL, and what is accepted as such.
 fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, Reject> {
     let bad = |fault| Reject::new(0..text.len(), fault);
-    if text.is_empty() {
+    if text.is_empty() || numbers.is_null(text) {
         return if field.mandatory {
             Err(bad(Fault::Empty))
         } else {

@@ -77,7 +77,7 @@ fn cells_are_what_python_and_numpy_print() {
         ]
     );
     let row = one("18446744073709551615,,,,,{},[],\"[1, 2]\",").unwrap();
-    assert_eq!(row.mapped, 1);
+    assert_eq!(row.others.sentinels, 1);
     assert_eq!(row.cells[5], Cell::Struct(vec![Cell::Null, Cell::Null]));
     assert_eq!(row.cells[6], Cell::List(vec![]));
     assert_eq!(row.cells[7], Cell::List([1, 2].map(Cell::Integer).to_vec()));

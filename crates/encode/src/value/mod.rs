@@ -3,7 +3,10 @@
 mod float;
 mod tests;
 
+use std::ops::AddAssign;
+
 use tracelake_core::fault::Fault;
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Sentinel};
 
 pub use float::float;
@@ -33,6 +36,38 @@ pub(crate) enum Spelled {
     AsSentinel,
     /// As a float, which was accepted on request.
     AsFloat,
+    /// As a text for NULL, which was accepted on request.
+    AsNull,
+}
+
+/// How many values of good rows are spelled differently than described.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OtherSpellings {
+    /// Values that were mapped to a sentinel.
+    pub sentinels: u64,
+    /// Integers that were accepted although they are spelled `5.0`.
+    pub integral_floats: u64,
+    /// Fields that were accepted as NULL although they aren't empty.
+    pub nulls: u64,
+}
+
+impl OtherSpellings {
+    pub(crate) fn count(&mut self, spelled: Spelled) {
+        match spelled {
+            Spelled::Plainly => {}
+            Spelled::AsSentinel => self.sentinels += 1,
+            Spelled::AsFloat => self.integral_floats += 1,
+            Spelled::AsNull => self.nulls += 1,
+        }
+    }
+}
+
+impl AddAssign for OtherSpellings {
+    fn add_assign(&mut self, other: Self) {
+        self.sentinels += other.sentinels;
+        self.integral_floats += other.integral_floats;
+        self.nulls += other.nulls;
+    }
 }
 
 /// Reads a field that isn't the integer of its kind, if another spelling means one: a sentinel, or a float without a
@@ -41,13 +76,13 @@ pub(crate) fn other_spelling(
     column: &'static Column,
     field: &[u8],
     fault: Fault,
-    accepts_integral_floats: bool,
+    accept: Accept,
 ) -> Option<(i64, Spelled)> {
     if let Some(sentinel) = sentinel(column, field, fault) {
         return Some((sentinel.value, Spelled::AsSentinel));
     }
     let described = column.spelling.integral_floats;
-    if fault != Fault::NotInteger || !(described || accepts_integral_floats) {
+    if fault != Fault::NotInteger || !(described || accept.integral_floats) {
         return None;
     }
     let value = integral(field).ok()?;

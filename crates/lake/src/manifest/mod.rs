@@ -27,7 +27,7 @@ pub use part_facts::{FileFacts, PartFacts, PartFields, is_relative};
 pub const MOST_BYTES: u64 = 256 << 20;
 
 /// The most bytes one part takes in a manifest or a journal, apart from its three paths.
-const PART_BYTES: u64 = 1_200;
+const PART_BYTES: u64 = 1_400;
 
 /// The directory of the rejects files, relative to the lake.
 pub const REJECTS: &str = "_tracelake/rejects";

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tracelake_core::digest::Digest;
+use tracelake_core::options::Accepted;
 use tracelake_core::part_key::{CellName, PartKey, read_cell};
 
 /// One part of a table.
@@ -79,9 +80,18 @@ pub struct PartFields {
     /// Whether its first line was accepted as a header: 1 if it was.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub headers_accepted: u64,
+    /// Whether its first column was accepted as an index: 1 if it was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub indexes_accepted: u64,
+    /// Whether a byte order mark was accepted at its start: 1 if it was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub boms_accepted: u64,
     /// Integers that were accepted although they are spelled `5.0`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub integral_floats_accepted: u64,
+    /// Fields that were accepted as NULL although they aren't empty.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nulls_accepted: u64,
     /// The smallest value of the table's time column, sentinels included.
     pub time_min: Option<i64>,
     /// The largest value of the table's time column, sentinels included.
@@ -113,13 +123,37 @@ impl PartFacts {
             rows_not_selected: None,
             sentinels_mapped: 0,
             headers_accepted: 0,
+            indexes_accepted: 0,
+            boms_accepted: 0,
             integral_floats_accepted: 0,
+            nulls_accepted: 0,
             time_min: None,
             time_max: None,
             rows_not_derived: None,
             output,
             rejects: None,
         }))
+    }
+
+    /// What was accepted although it isn't as published.
+    #[must_use]
+    pub fn accepted(&self) -> Accepted {
+        Accepted {
+            headers: self.headers_accepted,
+            indexes: self.indexes_accepted,
+            boms: self.boms_accepted,
+            integral_floats: self.integral_floats_accepted,
+            nulls: self.nulls_accepted,
+        }
+    }
+
+    /// Notes what was accepted.
+    pub fn set_accepted(&mut self, accepted: Accepted) {
+        self.headers_accepted = accepted.headers;
+        self.indexes_accepted = accepted.indexes;
+        self.boms_accepted = accepted.boms;
+        self.integral_floats_accepted = accepted.integral_floats;
+        self.nulls_accepted = accepted.nulls;
     }
 
     /// The cell and the file number.

@@ -37,7 +37,7 @@ class ConvertOptions(TypedDict, total=False):
     row_group_rows: int | None
     """The most rows in a row group of a Parquet file, from 65536 [default: 524288]"""
     accept: str | None
-    """Read files that aren't as published: header skips a first line with the names of the columns, integral-floats reads 5.0 as the integer 5; for example header,integral-floats"""
+    """Read files that aren't as published: header skips a first line with the names of the columns, index skips an unnamed first column, bom a byte order mark, integral-floats reads 5.0 as the integer 5, null=TEXT reads a text as NULL; for example header,integral-floats,null=NaN"""
     sample: str | None
     """Keep the rows of class I of N (from 0), for example 0/16: those whose key has this hash, in all tables"""
     sample_by: str | None

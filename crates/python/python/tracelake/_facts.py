@@ -42,8 +42,14 @@ class PartFacts:
     cell: str | None = None
     #: 1 if its first line was accepted as a header.
     headers_accepted: int = 0
+    #: 1 if its first column was accepted as an index.
+    indexes_accepted: int = 0
+    #: 1 if a byte order mark was accepted at its start.
+    boms_accepted: int = 0
     #: Integers that were accepted although they are spelled ``5.0``.
     integral_floats_accepted: int = 0
+    #: Fields that were accepted as NULL although they aren't empty.
+    nulls_accepted: int = 0
     #: Rows that the lake's selection leaves out; ``None`` if it selects no rows of the table.
     rows_not_selected: int | None = None
 

@@ -15,7 +15,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use tracelake_convert::part::{ReadProgress, TableText, convert_part};
+use std::borrow::Cow;
+
+use tracelake_convert::part::{Beginning, ReadProgress, TableText, convert_part};
 use tracelake_core::Context;
 use tracelake_core::error::{ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
@@ -159,7 +161,8 @@ struct Reject {
 fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(&Context::new(), path)?;
-    let mut text = TableText::new(&mut source, &order, part_rows);
+    let beginning = Beginning::of(&mut source, Cow::Borrowed(&order))?;
+    let mut text = TableText::new(&mut source, &beginning, part_rows);
     let mut parts = Vec::new();
     while text.next_part()? {
         let mut rejects = Vec::new();

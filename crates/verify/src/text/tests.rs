@@ -37,6 +37,8 @@ fn source(text: &str) -> SourceText {
         csv: Csv::PLAIN,
         pending: None,
         headers_accepted: 0,
+        boms_accepted: 0,
+        has_index: false,
         is_crlf: false,
         bytes: 0,
         lines: 0,

@@ -1,4 +1,6 @@
-use tracelake_convert::part::{ReadProgress, TableText, convert_part};
+use std::borrow::Cow;
+
+use tracelake_convert::part::{Beginning, ReadProgress, TableText, convert_part};
 use tracelake_core::digest::Digest;
 use tracelake_core::options::Format;
 use tracelake_core::part_key::PartKey;
@@ -70,7 +72,8 @@ impl Pair {
         std::fs::write(&path, text).unwrap();
         let mut source = Source::open(&Context::new(), &path).unwrap();
         let mut rejects = Vec::new();
-        let mut reading = TableText::new(&mut source, &order, None);
+        let beginning = Beginning::of(&mut source, Cow::Borrowed(&order)).unwrap();
+        let mut reading = TableText::new(&mut source, &beginning, None);
         assert!(reading.next_part().unwrap());
         let (converted, parquet) = convert_part(
             &mut reading,

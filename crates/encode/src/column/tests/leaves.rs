@@ -115,7 +115,7 @@ fn a_row_group_starts_over_and_knows_its_times() {
     assert_eq!(sorted, [false, true], "4 is before 2");
     assert_eq!(encoded.rows.pushed(), 4);
     assert_eq!(encoded.rows.time(), Some((2, i64::MAX)));
-    assert_eq!(encoded.rows.sentinels_mapped(), 1);
+    assert_eq!(encoded.rows.others().sentinels, 1);
 }
 
 #[test]

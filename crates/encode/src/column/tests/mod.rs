@@ -132,7 +132,7 @@ fn encode(
     let made = Made {
         batch: concat_batches(&schema, &batches).unwrap(),
         rejects,
-        sentinels_mapped: rows.sentinels_mapped(),
+        sentinels_mapped: rows.others().sentinels,
     };
     (made, metadata(file))
 }
@@ -179,7 +179,7 @@ fn twin(chunks: &[String]) -> Made {
     Made {
         batch: concat_batches(&schema, &made).unwrap(),
         rejects,
-        sentinels_mapped: batches.sentinels_mapped(),
+        sentinels_mapped: batches.others().sentinels,
     }
 }
 

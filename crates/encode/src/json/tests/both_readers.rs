@@ -35,7 +35,7 @@ fn batch(json: &JsonColumns, text: &[u8], rows: &RowFields) -> Option<(RecordBat
         .skip(fields.fields().len() - json.nodes.len());
     let schema = Arc::new(Schema::new(kept.cloned().collect::<Vec<_>>()));
     match column_values::read(&json.nodes, &schema, text, rows).unwrap() {
-        ReadRows::Batch(batch, mapped) => Some((batch, mapped)),
+        ReadRows::Batch(batch, others) => Some((batch, others.sentinels)),
         ReadRows::Faulty(rows) => {
             assert_eq!(rows, [1], "the first row has no fault");
             None
