@@ -237,7 +237,7 @@ pub struct QueryCommand {
 /// and so is what is wrong with them.
 ///
 /// # Errors
-/// The exit code, if nothing is left to do. Any other command is carried out as by [`run`].
+/// The exit code, if nothing is left to do. Any other command is carried out as by [`run()`].
 pub fn query_command(
     arguments: impl IntoIterator<Item = OsString>,
 ) -> std::result::Result<QueryCommand, u8> {
