@@ -220,6 +220,13 @@ fn a_wrong_count_of_what_was_accepted_is_found() {
         assert_eq!(found.code, 5, "{}", found.stderr);
         assert!(found.stderr.contains("accepted: "), "{}", found.stderr);
     }
+    write_manifest(&scratch.out(), &healthy);
+    let out = scratch.out();
+    run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
+    let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+    // The command is one that people can type.
+    let typed = r"--accept 'header,index,bom,null=NaN,null=\N'";
+    assert!(card.contains(typed), "{card}");
 }
 
 /// Rows with a fault are set aside with the place that they have in the file, and verify finds them right.

@@ -275,6 +275,10 @@ pub struct Accepted {
 const MOST_NULLS: usize = 16;
 const NULL_BYTES: usize = 64;
 
+fn is_null_text(text: &str) -> bool {
+    !text.is_empty() && text.len() <= NULL_BYTES && !text.contains(char::is_control)
+}
+
 /// Texts that live as long as the process, the same ones once.
 fn keep(texts: BTreeSet<String>) -> &'static [&'static str] {
     static KEPT: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
@@ -321,12 +325,12 @@ impl FromStr for Accept {
                 Self::BOM => accept.bom = true,
                 Self::INTEGRAL_FLOATS => accept.integral_floats = true,
                 other => match other.strip_prefix(Self::NULL) {
-                    Some(null) if !null.is_empty() && null.len() <= NULL_BYTES => {
+                    Some(null) if is_null_text(null) => {
                         nulls.insert(null.to_owned());
                     }
                     Some(_) => {
                         return Err(format!(
-                            "expected a text of at most {NULL_BYTES} bytes after null="
+                            "expected a text of at most {NULL_BYTES} bytes without control characters after null="
                         ));
                     }
                     None => {
@@ -481,6 +485,7 @@ mod tests {
             "footer",
             "null",
             "null=",
+            "null=a\u{1b}b",
             &long,
             &many.join(","),
         ] {

@@ -260,7 +260,7 @@ fn making(lake: &ReleasedLake<'_>) -> String {
     };
     let named = options.named().into_iter();
     let given: String = named
-        .map(|(name, value)| format!(" --{name} {value}"))
+        .map(|(name, value)| format!(" --{name} {}", words::for_shell(value)))
         .collect();
     format!(
         "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
