@@ -98,7 +98,7 @@ def _shower(progress: Progress) -> tuple[Callback, Callable[[], None]]:
             line = Line(_terminal(sys.stderr))
         else:
             return (lambda _: None), _nothing
-    elif progress == "bar":
+    elif progress == "bar" and sys.stderr is not None:
         line = Line(_terminal(sys.stderr))
     elif progress == "text":
         return _print_lines, _nothing

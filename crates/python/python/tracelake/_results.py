@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any, cast
 
 from . import _files, _show
 from ._errors import TracelakeError
@@ -176,7 +177,7 @@ def inventory(text: str) -> Inventory:
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
 
 
 def generated(path: str, text: str) -> Generated:
