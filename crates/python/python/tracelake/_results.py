@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from . import _files, _show
 from ._errors import TracelakeError
@@ -177,7 +177,10 @@ def inventory(text: str) -> Inventory:
 
 
 def _frozen(value: Any) -> Any:
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    items: list[Any] = value
+    return tuple(items)
 
 
 def generated(path: str, text: str) -> Generated:
