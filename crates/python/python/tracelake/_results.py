@@ -177,10 +177,7 @@ def inventory(text: str) -> Inventory:
 
 
 def _frozen(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    items: list[Any] = value
-    return tuple(items)
+    return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
 def generated(path: str, text: str) -> Generated:
