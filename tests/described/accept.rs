@@ -5,7 +5,8 @@ use arrow_array::types::{Int32Type, Int64Type};
 
 use super::describe;
 use super::language::{CODES, one_table};
-use tracelake_schema::Column;
+use crate::streams::{tar, two_tables};
+use tracelake_schema::{Column, Table};
 use tracelake_testkit::{
     Run, Scratch, convert, good_row, gzip, manifest, read_arrow, read_output, rows, run, table,
     write_manifest,
@@ -122,8 +123,7 @@ fn what_pandas_saved_again_is_read_on_request() {
 
 /// A text of a table as pandas saves it again: with a byte order mark, a header, an index and words for NULL. Returns
 /// also how many words these are.
-fn saved_again(text: &str, name: &str, ending: &str) -> (String, u64) {
-    let table = table(name);
+fn saved_again(text: &str, table: &Table, ending: &str) -> (String, u64) {
     let columns: Vec<&Column> = table
         .fields
         .iter()
@@ -153,7 +153,7 @@ fn a_file_of_another_program_has_the_rows_of_the_published_one() {
     for name in ["job_events", "task_usage"] {
         for (ending, format) in [("\n", "parquet"), ("\r\n", "arrow"), ("\r\n", "parquet")] {
             let text = rows::sample(table(name), 0, 3000);
-            let (saved, nulls) = saved_again(&text, name, ending);
+            let (saved, nulls) = saved_again(&text, table(name), ending);
             assert!(nulls > 100);
             let (scratch, published) = (Scratch::new(), Scratch::new());
             scratch.only(name, saved.as_bytes());
@@ -202,11 +202,93 @@ fn a_file_of_another_program_has_the_rows_of_the_published_one() {
     }
 }
 
+/// The index and the mark of a file that is cut into parts count once, and later runs find them again.
+#[test]
+fn a_cut_file_of_another_program_has_the_rows_of_the_published_one() {
+    let [table, _] = two_tables();
+    let text = rows::sample(table, 0, 50);
+    let (saved, nulls) = saved_again(&text, table, "\n");
+    let path = format!("{}.csv", table.name);
+    let of = |text: &str| {
+        let scratch = Scratch::new();
+        let archive = tar(&[("notes", b"x"), (&path, text.as_bytes())]);
+        scratch.file(&format!("{}.tar.gz", table.name), &gzip(&archive));
+        scratch
+    };
+    let (copied, published) = (of(&saved), of(&text));
+    let cut = ["--part-rows", "7"];
+    let accept = ["--accept", "null=NaN,header,index,bom,null=\\N"];
+    published.convert_well(&cut);
+    for some in ["2-3", "0-1", "0-7"] {
+        copied.convert_well(&[&cut[..], &accept, &["--parts", some]].concat());
+    }
+    let parts = |scratch: &Scratch| {
+        let parts = manifest(&scratch.out())["tables"][0]["parts"].clone();
+        parts.as_array().unwrap().clone()
+    };
+    let (ours, theirs) = (parts(&copied), parts(&published));
+    assert_eq!((ours.len(), theirs.len()), (8, 8));
+    for (number, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+        assert_eq!(ours["output"]["sha256"], theirs["output"]["sha256"]);
+        for count in ["headers_accepted", "indexes_accepted", "boms_accepted"] {
+            let expected = (number == 0).then_some(1);
+            assert_eq!(
+                ours.get(count).and_then(serde_json::Value::as_u64),
+                expected,
+                "{count}"
+            );
+        }
+    }
+    let by_part = ours
+        .iter()
+        .filter_map(|part| part["nulls_accepted"].as_u64());
+    assert_eq!(by_part.sum::<u64>(), nulls);
+    let verified = verified(&copied);
+    assert_eq!(verified.code, 0, "{}", verified.stderr);
+}
+
+/// A text for NULL that is also a number is NULL, and another spelling of the number isn't, whether the values of a column
+/// repeat or not.
+#[test]
+fn a_number_may_be_a_word_for_null() {
+    // More distinct values than a dictionary holds.
+    let rows = 200_000;
+    let repeated = |row: usize| ["77", "077", "5"][row % 3].to_owned();
+    let distinct = |row: usize| match row % 1_000 {
+        7 => "77".to_owned(),
+        3 => "077".to_owned(),
+        _ => (row + 1_000).to_string(),
+    };
+    for (class, nulls) in [
+        (&repeated as &dyn Fn(usize) -> String, 133_334),
+        (&distinct, 400),
+    ] {
+        let row = |row| {
+            let (number, class) = (row + 100, class(row));
+            // A number and a text.
+            format!("{number},,{number},0,{class},{class},n,l\n")
+        };
+        let scratch = Scratch::new();
+        scratch.only(
+            "job_events",
+            (0..rows).map(row).collect::<String>().as_bytes(),
+        );
+        for format in ["parquet", "arrow"] {
+            let _ = std::fs::remove_dir_all(scratch.out());
+            scratch.convert_well(&["--accept", "null=77", "--format", format]);
+            let part = &manifest(&scratch.out())["tables"][0]["parts"][0];
+            assert_eq!(part["nulls_accepted"], nulls);
+            let verified = verified(&scratch);
+            assert_eq!(verified.code, 0, "{}", verified.stderr);
+        }
+    }
+}
+
 /// Each count of the manifest is compared with the source.
 #[test]
 fn a_wrong_count_of_what_was_accepted_is_found() {
     let name = "job_events";
-    let (saved, _) = saved_again(&rows::sample(table(name), 0, 30), name, "\n");
+    let (saved, _) = saved_again(&rows::sample(table(name), 0, 30), table(name), "\n");
     let scratch = Scratch::new();
     scratch.only(name, saved.as_bytes());
     scratch.convert_well(&["--accept", "null=NaN,header,index,bom,null=\\N"]);
@@ -233,7 +315,7 @@ fn a_wrong_count_of_what_was_accepted_is_found() {
 #[test]
 fn bad_rows_of_a_file_of_another_program_are_set_aside() {
     let name = "job_events";
-    let (mut saved, _) = saved_again(&rows::sample(table(name), 0, 30), name, "\n");
+    let (mut saved, _) = saved_again(&rows::sample(table(name), 0, 30), table(name), "\n");
     saved += "30,x,NaN,1,0,u,2,n,l\n31,600,NaN,NaN,0,u,2,n,l\n32,600,NaN,1,0,u,2,n\n";
     let scratch = Scratch::new();
     scratch.only(name, saved.as_bytes());

@@ -14,6 +14,7 @@ use tracelake_schema::{Column, Kind, Table, arrow::arrow_schema};
 
 use tracelake_testkit::{
     Scratch, committed_sample, convert, heads, manifest, output_path, read_output, shared, trace,
+    tries_all,
 };
 
 /// The spelling of 2^63 - 1 that some published files are reported to have.
@@ -236,7 +237,7 @@ fn rows(table: &'static Table) -> BoxedStrategy<Vec<Vec<String>>> {
 #[test]
 fn any_table_equals_its_plain_reading() {
     let config = ProptestConfig {
-        cases: 10,
+        cases: if tries_all() { 25 } else { 10 },
         failure_persistence: None,
         ..ProptestConfig::default()
     };

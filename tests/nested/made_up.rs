@@ -12,30 +12,16 @@ use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::output::Encoding;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_schema::{Column, Files, Kind, Obfuscation, Syntax, Table};
+use tracelake_schema::{Column, Files, Kind, Syntax, Table};
 use tracelake_source::Source;
 
 use tracelake_testkit::read_parquet;
 
 const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
     Column {
-        name,
-        content: name,
-        kind,
-        format: "",
         mandatory: matches!(name.as_bytes(), b"time" | b"item" | b"after"),
-        unit: None,
         fields,
-        obfuscation: Obfuscation::Unchanged,
-        codes: &[],
-        sentinels: &[],
-        ranges: &[],
-        invalid: &[],
-        doc: "",
-        looks: tracelake_schema::Looks::UNKNOWN,
-        spelling: tracelake_schema::Spelling::PLAIN,
-        synthetic: "",
-        empty: 0.0,
+        ..Column::plain(name, kind)
     }
 }
 

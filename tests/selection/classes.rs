@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tracelake_core::selection::Sample;
 use tracelake_schema::Trace;
 use tracelake_testkit::{
-    Scratch, convert, gzip, manifest, read_output, shared, trace, verify_well,
+    Scratch, convert, gzip, manifest, read_output, shared, trace, tries_all, verify_well,
 };
 
 use super::{assert_law, assert_unite, parts, rows};
@@ -82,7 +82,8 @@ fn classes_of_published_rows_unite_to_the_whole() {
         borg.src(),
     ] {
         let scratch = Scratch::new();
-        let (whole, classes) = classes(&source, scratch.path(), 5, &[]);
+        let count = if tries_all() { 16 } else { 5 };
+        let (whole, classes) = classes(&source, scratch.path(), count, &[]);
         let paths: Vec<&Path> = classes.iter().map(PathBuf::as_path).collect();
         let name = manifest(&whole)["trace"].as_str().unwrap().to_owned();
         let published = tracelake_schema::trace(&name).unwrap();

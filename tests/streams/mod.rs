@@ -18,13 +18,13 @@ fn whole_trace() -> &'static Trace {
 }
 
 /// Two of its tables.
-fn two_tables() -> [&'static Table; 2] {
+pub(crate) fn two_tables() -> [&'static Table; 2] {
     let tables = whole_trace().tables;
     [&tables[0], &tables[1]]
 }
 
 /// An archive of members, each a path and a text.
-fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (path, text) in members {
         let mut header = tar::Header::new_gnu();

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
+use tracelake_core::options::NULLS;
 use tracelake_core::words::{for_shell, group_digits, several};
 use tracelake_schema::{Column, Syntax, TRACES, Table};
 use tracelake_source::Magic;
@@ -100,10 +101,8 @@ struct RejectsLine<'a> {
     raw_base64: Option<String>,
 }
 
-/// Spellings of NULL by other programs.
-const NULLS: [&str; 9] = [
-    "NaN", "nan", "NULL", "null", "None", "NA", "N/A", "\\N", "<NA>",
-];
+/// Spellings of NULL by pandas, which drafts keep as they are.
+const NULLS_OF_PANDAS: [&str; 3] = ["NaN", "nan", "<NA>"];
 
 impl BadRow<'_> {
     /// Guesses, from one bad row, at what the file is instead. The first one that applies is the hint.
@@ -305,11 +304,12 @@ impl BadRow<'_> {
             )));
         }
         let (found, expected) = (fields.len(), order.fields.len());
-        let has_index = found == expected + 1 && order.clone().with_index().is_header(&self.raw);
         let other = match found == expected {
-            _ if has_index => "pass --accept header,index to skip it and its unnamed column, or \
-                               take the published file"
-                .to_owned(),
+            false if order.is_header_after_index(&self.raw) => {
+                "pass --accept header,index to skip it and its unnamed column, or \
+                 take the published file"
+                    .to_owned()
+            }
             true if order.is_header(&self.raw) => {
                 "pass --accept header to skip it, or remove the line".to_owned()
             }
@@ -358,7 +358,9 @@ impl BadRow<'_> {
     /// A text that stands for NULL elsewhere.
     fn null(&self, order: &FieldOrder) -> Option<String> {
         let text = str::from_utf8(self.field()).ok()?;
-        let column = self.column.filter(|_| NULLS.contains(&text))?;
+        let column = self
+            .column
+            .filter(|_| NULLS.contains(&text) || NULLS_OF_PANDAS.contains(&text))?;
         let mut fields = order.fields.iter();
         let field = fields.find(|field| field.column.name == column.name)?;
         let may_be_null = order.table.syntax != Syntax::Json && !field.mandatory;

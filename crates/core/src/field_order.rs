@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tracelake_schema::{Column, Kind, Looks, Obfuscation, Spelling, Table};
+use tracelake_schema::{Column, Kind, Table};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Accept;
@@ -109,7 +109,7 @@ impl RuleField {
     #[inline]
     #[must_use]
     pub fn is_null(&self, text: &[u8]) -> bool {
-        text.is_empty() || self.column.spelling.is_null(text) || self.accept.is_null(text)
+        text.is_empty() || self.accept.is_null_in(self.column, text)
     }
 }
 
@@ -125,25 +125,7 @@ pub struct Field {
 }
 
 /// The first column of a file that pandas saved, which no table has.
-static INDEX: Column = Column {
-    name: "",
-    content: "",
-    kind: Kind::Text,
-    format: "",
-    mandatory: false,
-    unit: None,
-    fields: &[],
-    obfuscation: Obfuscation::Unchanged,
-    codes: &[],
-    sentinels: &[],
-    ranges: &[],
-    invalid: &[],
-    doc: "",
-    spelling: Spelling::PLAIN,
-    looks: Looks::UNKNOWN,
-    synthetic: "",
-    empty: 0.0,
-};
+static INDEX: Column = Column::plain("", Kind::Text);
 
 impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
@@ -252,6 +234,12 @@ impl FieldOrder {
     pub fn has_index(&self) -> bool {
         let first = self.fields.first();
         first.is_some_and(|field| std::ptr::eq(field.column, &INDEX))
+    }
+
+    /// Whether a line of plain CSV, without its ending, has the published names after that of an index.
+    #[must_use]
+    pub fn is_header_after_index(&self, line: &[u8]) -> bool {
+        self.clone().with_index().is_header(line)
     }
 
     /// This order for a table with some of the columns.

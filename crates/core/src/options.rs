@@ -6,9 +6,10 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tracelake_schema::{Trace, trace_names};
+use tracelake_schema::{Column, Trace, trace_names};
 
 use crate::error::{Error, ErrorKind, escape};
+use crate::words::several;
 
 /// How similar a known name is to one that was mistyped, at least; from 0 to 1.
 const SIMILAR: f64 = 0.85;
@@ -248,6 +249,19 @@ impl Accept {
         !self.nulls.is_empty()
     }
 
+    /// Whether a field of a column may be NULL although it isn't empty: as described, or on request.
+    #[must_use]
+    pub fn has_nulls_in(&self, column: &Column) -> bool {
+        self.has_nulls() || !column.spelling.nulls.is_empty()
+    }
+
+    /// Whether a field of a column is NULL although it isn't empty: as described, or on request.
+    #[inline]
+    #[must_use]
+    pub fn is_null_in(&self, column: &Column, field: &[u8]) -> bool {
+        column.spelling.is_null(field) || self.is_null(field)
+    }
+
     /// Whether a field with this text is NULL on request.
     #[inline]
     #[must_use]
@@ -270,6 +284,44 @@ pub struct Accepted {
     /// Fields that are NULL although they aren't empty.
     pub nulls: u64,
 }
+
+impl Accepted {
+    /// What of two parts was accepted.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            headers: self.headers.saturating_add(other.headers),
+            indexes: self.indexes.saturating_add(other.indexes),
+            boms: self.boms.saturating_add(other.boms),
+            integral_floats: self.integral_floats.saturating_add(other.integral_floats),
+            nulls: self.nulls.saturating_add(other.nulls),
+        }
+    }
+
+    /// The counts that aren't 0, in words.
+    ///
+    /// ```
+    /// use tracelake_core::options::Accepted;
+    ///
+    /// let accepted = Accepted { headers: 1, nulls: 2, ..Accepted::default() };
+    /// assert_eq!(Vec::from_iter(accepted.in_words()), ["1 header", "2 fields as NULL"]);
+    /// ```
+    pub fn in_words(&self) -> impl Iterator<Item = String> {
+        let counts = [
+            (self.headers, "header", ""),
+            (self.indexes, "index column", ""),
+            (self.boms, "byte order mark", ""),
+            (self.integral_floats, "integer", " spelled as floats"),
+            (self.nulls, "field", " as NULL"),
+        ];
+        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+        counts.map(|(count, noun, rest)| several(count, noun) + rest)
+    }
+}
+
+/// Spellings of NULL by other programs. Drafts recognise them where all other values of a column are numbers or
+/// date-times.
+pub const NULLS: [&str; 7] = ["\\N", "NULL", "null", "NA", "N/A", "None", "-"];
 
 /// The most texts that are NULL on request, and the most bytes of each.
 const MOST_NULLS: usize = 16;

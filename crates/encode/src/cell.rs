@@ -1,10 +1,10 @@
 //! Values that may contain others, and what the readers of such values share. Pure.
 
 use tracelake_core::fault::Fault;
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind, Zone};
 
 use crate::value::{self, OtherSpellings, Spelled, other_spelling};
-use tracelake_core::options::Accept;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +168,7 @@ impl NamedCells {
 /// Rows with structs and lists, for tests.
 #[doc(hidden)]
 pub mod tests {
-    use tracelake_schema::{Files, Obfuscation, Sentinel, Syntax, Table};
+    use tracelake_schema::{Files, Sentinel, Syntax, Table};
 
     use super::*;
     #[cfg(test)]
@@ -181,23 +181,9 @@ pub mod tests {
         fields: &'static [Column],
     ) -> Column {
         Column {
-            name,
-            content: name,
-            kind,
-            format: "",
             mandatory,
-            unit: None,
             fields,
-            obfuscation: Obfuscation::Unchanged,
-            codes: &[],
-            sentinels: &[],
-            ranges: &[],
-            invalid: &[],
-            doc: "",
-            looks: tracelake_schema::Looks::UNKNOWN,
-            spelling: tracelake_schema::Spelling::PLAIN,
-            synthetic: "",
-            empty: 0.0,
+            ..Column::plain(name, kind)
         }
     }
 

@@ -1,6 +1,5 @@
 //! The values of columns as Arrow arrays, made of the texts of their leaves. Pure.
 
-use crate::value::OtherSpellings;
 use std::sync::Arc;
 
 use arrow_array::{
@@ -16,6 +15,7 @@ use tracelake_schema::Column;
 use crate::cell::{Cell, NumberReader};
 use crate::nodes::{MaxLevels, Node};
 use crate::row_fields::{LeafFields, RowFields};
+use crate::value::OtherSpellings;
 
 /// The outcome of reading the values of some rows.
 pub(crate) enum ReadRows {

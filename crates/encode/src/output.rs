@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use crate::value::OtherSpellings;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use tracelake_core::error::{Error, Result};
@@ -17,6 +16,7 @@ use crate::parquet_file;
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::split::Records;
+use crate::value::OtherSpellings;
 
 pub use crate::arrow_file::ArrowFile;
 pub use crate::batch::BatchBuilder;

@@ -4,7 +4,6 @@
 //! the text of a chunk, as the fields of CSV are, and its levels say which rows they belong to, as those of Parquet
 //! do. So the leaves of JSON take the way of the columns of CSV.
 
-use crate::value::OtherSpellings;
 use std::io::Write;
 use std::ops::Range;
 
@@ -13,6 +12,7 @@ use tracelake_schema::{Column, Kind};
 use crate::cell::{Cell, Row};
 use crate::nodes::{MaxLevels, Node, leaves};
 use crate::split::FieldOffsets;
+use crate::value::OtherSpellings;
 
 /// The texts of a leaf in some rows.
 ///

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::value::OtherSpellings;
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
@@ -16,6 +15,7 @@ use crate::nodes::{Node, leaves};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::split::Records;
+use crate::value::OtherSpellings;
 
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
 pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;

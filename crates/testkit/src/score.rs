@@ -5,6 +5,12 @@ use std::io::Write;
 /// The variable of the environment that asks for every case of long tests, if it is `all`.
 const ALL: &str = "TRACELAKE_TESTS";
 
+/// Whether long tests try every case, as in CI.
+#[must_use]
+pub fn tries_all() -> bool {
+    std::env::var(ALL).is_ok_and(|share| share == "all")
+}
+
 /// Counts the cases of a test, so that one failure doesn't hide the others.
 pub struct Score {
     name: &'static str,
@@ -34,9 +40,8 @@ impl Score {
     /// CI. Choose a prime: kinds of cases that take turns are all tried then.
     #[must_use]
     pub fn one_in(cases: u64, name: &'static str) -> Self {
-        let is_all = std::env::var(ALL).is_ok_and(|share| share == "all");
         Self {
-            one_in: if is_all { 1 } else { cases },
+            one_in: if tries_all() { 1 } else { cases },
             ..Self::new(name)
         }
     }

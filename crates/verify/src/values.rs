@@ -188,14 +188,11 @@ fn compare_rows(
 }
 
 fn counted(accepted: Accepted) -> String {
-    let counts = [
-        several(accepted.headers, "header"),
-        several(accepted.indexes, "index column"),
-        several(accepted.boms, "byte order mark"),
-        several(accepted.integral_floats, "integer") + " spelled as floats",
-        several(accepted.nulls, "field") + " as NULL",
-    ];
-    counts.join(", ")
+    let counts: Vec<String> = accepted.in_words().collect();
+    match &counts[..] {
+        [] => "nothing".to_owned(),
+        counts => counts.join(", "),
+    }
 }
 
 /// How many values of a row are in another spelling than the published one.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use tracelake_core::options::NULLS;
 use tracelake_schema::{Csv, Separator};
 
-use super::kind::{Guess, KeptAsText, Kinds, NULLS, is_name};
+use super::kind::{Guess, KeptAsText, Kinds, is_name};
 
 /// Separators of one byte that are tried, the most common first.
 const SEPARATORS: [u8; 4] = *b",;\t|";

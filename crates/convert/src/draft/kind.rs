@@ -1,10 +1,8 @@
 //! The kind of a column, as far as its values tell: one that keeps every value.
 
+use tracelake_core::options::NULLS;
 use tracelake_encode::value;
 use tracelake_schema::Zone;
-
-/// Spellings of NULL that are recognised where all other values of a column are numbers or date-times.
-pub(super) const NULLS: [&str; 7] = ["\\N", "NULL", "null", "NA", "N/A", "None", "-"];
 
 /// Words in columns of numbers that are no numbers in a lake, in lower case.
 const NO_NUMBERS: [&str; 4] = ["nan", "inf", "infinity", "-inf"];

@@ -317,7 +317,7 @@ impl<'a> Lines<'a> {
             .iter()
             .map(|field| field.column.content)
             .collect();
-        if self.order.clone().with_index().is_header(line) {
+        if self.order.is_header_after_index(line) {
             return "pass --accept index to leave the unnamed first column out".to_owned();
         }
         if line.starts_with(BYTE_ORDER_MARK) {

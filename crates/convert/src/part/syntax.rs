@@ -12,12 +12,12 @@ use tracelake_encode::json::JsonRecords;
 use tracelake_encode::output::BlockBuilder;
 use tracelake_encode::reject::Reject;
 use tracelake_encode::row_fields::{RowFields, RowTexts};
+use tracelake_encode::selection::Selector;
 use tracelake_encode::split::LineForm;
+use tracelake_encode::{quoted, split};
 use tracelake_schema::Syntax;
 
 use super::beginning::BYTE_ORDER_MARK;
-use tracelake_encode::selection::Selector;
-use tracelake_encode::{quoted, split};
 
 /// How many records one thread reads at once.
 const RECORDS_PER_GROUP: usize = 32;

@@ -183,9 +183,11 @@ fn in_units(asked: TimeRange, trace: &Trace) -> Result<TimeRange> {
         }
         None => asked,
     };
-    let within_span = |per_second| match is_within_span(range, trace, per_second)? {
-        true => Ok(()),
-        false => Err(outside(asked, trace, epoch)),
+    let within_span = |per_second| match trace.span {
+        Some(span) if !overlaps(range, span, per_second)? => {
+            Err(outside(asked, trace, span, epoch))
+        }
+        _ => Ok(()),
     };
     let mut distinct = units.into_iter();
     match (distinct.next(), distinct.next()) {
@@ -205,18 +207,16 @@ fn in_units(asked: TimeRange, trace: &Trace) -> Result<TimeRange> {
     }
 }
 
-/// Whether the trace has rows in a range, as far as its span is known.
-fn is_within_span(range: TimeRange, trace: &Trace, per_second: i64) -> Result<bool> {
+/// Whether a range has a moment of a span, which is in seconds.
+fn overlaps(range: TimeRange, (first, end): (i64, i64), per_second: i64) -> Result<bool> {
     let (from, to) = range.bounds(per_second).map_err(usage_of_time)?;
     let in_units = |seconds: i64| seconds.saturating_mul(per_second);
-    Ok(trace.span.is_none_or(|(first, end)| {
-        from < in_units(end) && to.is_none_or(|to| to > in_units(first))
-    }))
+    Ok(from < in_units(end) && to.is_none_or(|to| to > in_units(first)))
 }
 
-/// The error for a range in which the trace has no row. `epoch` is its time 0, which date-times may have without saying
-/// so.
-fn outside(asked: TimeRange, trace: &Trace, epoch: Option<i64>) -> Error {
+/// The error for a range outside of the span in which a trace has rows. `epoch` is its time 0, which date-times may have
+/// without saying so.
+fn outside(asked: TimeRange, trace: &Trace, (first, end): (i64, i64), epoch: Option<i64>) -> Error {
     let shown = |seconds: i64| {
         let micros = |epoch: i64| seconds.saturating_add(epoch).saturating_mul(1_000_000);
         match epoch.map(|epoch| date_time::written(micros(epoch))) {
@@ -225,11 +225,11 @@ fn outside(asked: TimeRange, trace: &Trace, epoch: Option<i64>) -> Error {
             None => format!("{seconds}s"),
         }
     };
-    let error = usage_of_time(format!("'{asked}' is outside of {}", trace.name));
-    match trace.span.map(|(first, end)| (shown(first), shown(end))) {
-        Some((first, end)) => error.hint(format!("its times are from {first} to {end}")),
-        None => error,
-    }
+    usage_of_time(format!("'{asked}' is outside of {}", trace.name)).hint(format!(
+        "its times are from {} to {}",
+        shown(first),
+        shown(end)
+    ))
 }
 
 /// Columns in the order of their trace, each with its table.

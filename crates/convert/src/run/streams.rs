@@ -1,9 +1,9 @@
 //! A file that is cut into parts while it is read.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use std::borrow::Cow;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_lake::manifest::PartFacts;

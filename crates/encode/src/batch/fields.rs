@@ -241,7 +241,7 @@ impl<'a> ColumnFields<'a> {
         let mut values = vec![T::Native::default(); self.records.len()];
         let mut others = Vec::new();
         // Any number may be a spelling of NULL.
-        let usable = plain.filter(|_| !self.has_nulls());
+        let usable = plain.filter(|_| !self.accept.has_nulls_in(self.column));
         let done = usable.map_or(0, |(spelling, put)| {
             plain_numbers::read(self.chunk, fields, spelling, &mut values, &mut others, put)
         });
@@ -269,7 +269,7 @@ impl<'a> ColumnFields<'a> {
 
     /// The texts of a column, which are checked all at once; `None` if any of them may have a fault.
     fn texts(&self) -> Option<StringArray> {
-        if self.has_nulls() {
+        if self.accept.has_nulls_in(self.column) {
             return None;
         }
         let fields = self.fields();
@@ -308,11 +308,6 @@ impl<'a> ColumnFields<'a> {
         faults
     }
 
-    /// Whether a field that isn't empty may be NULL.
-    fn has_nulls(&self) -> bool {
-        !self.column.spelling.nulls.is_empty() || self.accept.has_nulls()
-    }
-
     fn fields(&self) -> FieldOffsets<'a> {
         self.records.column(self.position, 0..self.records.len())
     }
@@ -325,8 +320,7 @@ impl<'a> ColumnFields<'a> {
         field: &'a [u8],
         read: &mut impl FnMut(usize, &'a [u8]) -> Result<V, Fault>,
     ) -> Result<Option<V>, Fault> {
-        let is_null = self.column.spelling.is_null(field) || self.accept.is_null(field);
-        match field.is_empty() || is_null {
+        match field.is_empty() || self.accept.is_null_in(self.column, field) {
             true if self.mandatory => Err(Fault::Empty),
             true => Ok(None),
             false => read(record, field).map(Some),

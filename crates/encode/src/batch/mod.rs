@@ -2,7 +2,6 @@
 
 mod fields;
 
-use crate::value::OtherSpellings;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -17,6 +16,7 @@ use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
+use crate::value::OtherSpellings;
 use fields::chunk_rows;
 
 /// Rows in a batch, unless they take more than 32 MiB; those of task_usage take about 10 MB.

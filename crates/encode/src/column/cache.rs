@@ -132,7 +132,7 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
             numbers: DigitCache::new(form),
             texts: TextCache::default(),
             others: Vec::new(),
-            is_over: !column.spelling.nulls.is_empty() || accept.has_nulls(),
+            is_over: accept.has_nulls_in(column),
             by_text: 0,
             large: 0,
             asked: 0,

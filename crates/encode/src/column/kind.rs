@@ -2,11 +2,11 @@
 //! how a field is parsed, how a value is stored, encoded and bounded.
 
 use std::hash::Hash;
-use tracelake_core::options::Accept;
 
 use parquet::bloom_filter::Sbbf;
 use parquet::file::statistics::Statistics;
 use tracelake_core::fault::Fault;
+use tracelake_core::options::Accept;
 use tracelake_schema::Column;
 
 use super::dictionary::{Dictionary, ValueList};

@@ -36,7 +36,6 @@ mod text_cache;
 
 use std::ops::Range;
 
-use crate::value::OtherSpellings;
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::fault::Fault;
@@ -45,6 +44,7 @@ use tracelake_schema::{Column, Kind, Zone};
 
 use crate::row_fields::LeafFields;
 use crate::split::FieldOffsets;
+use crate::value::OtherSpellings;
 pub(crate) use chunk::EncodedChunk;
 pub(crate) use double::whole;
 use encoder::Encoder;

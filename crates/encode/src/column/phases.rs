@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use tracelake_core::fault::Fault;
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind};
 
 use super::chunk::EncodedChunk;
@@ -11,7 +12,6 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result};
 use crate::value::{OtherSpellings, Spelled, other_spelling, sentinel};
-use tracelake_core::options::Accept;
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///
@@ -129,8 +129,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             values.resize(found.len(), K::Parsed::default());
             // Any field may be a spelling of NULL.
             if let ChunkFields::Records(fields, field) = self.fields
-                && column.spelling.nulls.is_empty()
-                && !field.accept.has_nulls()
+                && !field.accept.has_nulls_in(column)
             {
                 done = K::parse_column(self.text, fields, values, &mut others);
             }
@@ -144,13 +143,12 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                 ChunkFields::Records(fields, field) => {
                     let (start, end) = fields.get(record);
                     let text = &self.text[start..end];
-                    let is_accepted = field.accept.is_null(text);
-                    if column.spelling.is_null(text) || is_accepted {
+                    if field.accept.is_null_in(column, text) {
                         match field.mandatory {
                             true => faults.push((record, Fault::Empty)),
                             false => *found = Found::NULL,
                         }
-                        nulls.extend(is_accepted.then_some(record));
+                        nulls.extend(field.accept.is_null(text).then_some(record));
                         continue;
                     }
                     parse::<K>(column, text, field.accept)

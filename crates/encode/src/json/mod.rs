@@ -12,12 +12,12 @@ pub(crate) mod tests;
 
 use std::fmt;
 use std::ops::Range;
-use tracelake_core::options::Accept;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, NamedCells, NumberReader, Row, date_time, null};

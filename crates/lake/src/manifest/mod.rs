@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::Accepted;
 use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::part_key::CellName;
 use tracelake_core::seal;
@@ -261,6 +262,13 @@ impl Manifest {
             .iter()
             .filter_map(|table| table.rows_not_selected);
         rows.reduce(u64::saturating_add)
+    }
+
+    /// What was accepted in all parts although it isn't as published.
+    #[must_use]
+    pub fn accepted(&self) -> Accepted {
+        let by_part = self.parts().map(|(_, part)| part.accepted());
+        by_part.fold(Accepted::default(), Accepted::and)
     }
 
     /// The cells of the lake; [`None`] is that of parts without one.

@@ -45,6 +45,30 @@ pub struct Column {
 }
 
 impl Column {
+    /// An optional column of which nothing is known but its name, which is also the publisher's, and its kind.
+    #[must_use]
+    pub const fn plain(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            content: name,
+            kind,
+            format: "",
+            mandatory: false,
+            unit: None,
+            fields: &[],
+            obfuscation: Obfuscation::Unchanged,
+            codes: &[],
+            sentinels: &[],
+            ranges: &[],
+            invalid: &[],
+            doc: "",
+            spelling: Spelling::PLAIN,
+            looks: Looks::UNKNOWN,
+            synthetic: "",
+            empty: 0.0,
+        }
+    }
+
     /// The meaning of the column, with its unit, as one text.
     #[must_use]
     pub fn comment(&self) -> String {

@@ -7,7 +7,6 @@ use indicatif::HumanBytes;
 use serde::Serialize;
 use tracelake_convert::plan::Plan;
 use tracelake_convert::run::Outcome;
-use tracelake_core::options::Accepted;
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
 use tracelake_core::words::{for_shell, group_digits, several};
 use tracelake_lake::manifest::{Manifest, PartFacts, REJECTS, TableFacts};
@@ -311,17 +310,9 @@ fn say_mapped(manifest: &Manifest) {
 
 /// Says what was accepted although it isn't as published.
 fn say_accepted(manifest: &Manifest) {
-    let say_count = |noun: &str, rest: &str, count: fn(Accepted) -> u64| {
-        let count = total(manifest.parts().map(|(_, part)| count(part.accepted())));
-        if count > 0 {
-            say(&format!("accepted: {}{rest}", several(count, noun)));
-        }
-    };
-    say_count("header", "", |part| part.headers);
-    say_count("index column", "", |part| part.indexes);
-    say_count("byte order mark", "", |part| part.boms);
-    say_count("integer", " spelled as floats", |part| part.integral_floats);
-    say_count("field", " as NULL", |part| part.nulls);
+    for counted in manifest.accepted().in_words() {
+        say(&format!("accepted: {counted}"));
+    }
 }
 
 fn say_rows_not_derived(manifest: &Manifest) {

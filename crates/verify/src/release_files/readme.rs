@@ -1,7 +1,6 @@
 //! The dataset card: metadata for the Hugging Face hub, and a description for people.
 
 use serde_json::Value;
-use tracelake_core::options::Accepted;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words;
@@ -178,32 +177,43 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
             words::several(mapped, "time") + if mapped == 1 { " is" } else { " are" }
         );
     }
-    let mut say = |noun: &str, [one, many]: [&str; 2], rest: &str, count: fn(Accepted) -> u64| {
-        let counts = lake
-            .manifest
-            .parts()
-            .map(|(_, part)| count(part.accepted()));
-        let count = counts.fold(0, u64::saturating_add);
+    let mut say = |count: u64, noun: &str, [one, many]: [&str; 2], rest: &str| {
         if count > 0 {
             let verb = if count == 1 { one } else { many };
             let counted = words::several(count, noun);
             text += &format!("\n{counted} {verb} {rest}: not as published.\n");
         }
     };
-    let skipped = "with a header, which was skipped";
-    say("source file", ["began"; 2], skipped, |part| part.headers);
+    let accepted = lake.manifest.accepted();
+    let (file, began) = ("source file", ["began"; 2]);
+    say(
+        accepted.headers,
+        file,
+        began,
+        "with a header, which was skipped",
+    );
     let left_out = "an unnamed first column with the number of the row, which was left out";
-    say("source file", ["had"; 2], left_out, |part| part.indexes);
-    let skipped = "with a byte order mark, which was skipped";
-    say("source file", ["began"; 2], skipped, |part| part.boms);
+    say(accepted.indexes, file, ["had"; 2], left_out);
+    say(
+        accepted.boms,
+        file,
+        began,
+        "with a byte order mark, which was skipped",
+    );
     let spelled = "spelled as a float, such as `5.0`, in the source files";
-    say("integer", ["was", "were"], spelled, |part| {
-        part.integral_floats
-    });
+    say(
+        accepted.integral_floats,
+        "integer",
+        ["was", "were"],
+        spelled,
+    );
     let is_null = ["that is NULL wasn't", "that are NULL weren't"];
-    say("field", is_null, "empty in the source files", |part| {
-        part.nulls
-    });
+    say(
+        accepted.nulls,
+        "field",
+        is_null,
+        "empty in the source files",
+    );
     text
 }
 

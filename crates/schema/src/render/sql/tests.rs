@@ -1,27 +1,14 @@
 use super::*;
-use crate::{Files, Obfuscation, Syntax, TRACES};
+use crate::{Files, Syntax, TRACES};
 
 const TABLE: Table = Table {
     name: "odd",
     summary: "what's odd",
     columns: &[Column {
-        name: "user",
-        content: "user",
-        kind: Kind::Text,
         format: "STRING",
         mandatory: true,
-        unit: None,
-        fields: &[],
-        obfuscation: Obfuscation::Unchanged,
-        codes: &[],
-        sentinels: &[],
-        ranges: &[],
-        invalid: &[],
         doc: r"The user's \name.",
-        looks: crate::Looks::UNKNOWN,
-        spelling: crate::Spelling::PLAIN,
-        synthetic: "",
-        empty: 0.0,
+        ..Column::plain("user", Kind::Text)
     }],
     fields: &[0],
     files: Files::Parts,
