@@ -20,9 +20,6 @@ pytestmark = [
 ]
 
 
-PROGRAM = Path(sys.executable).with_name("tracelake")
-
-
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
@@ -173,7 +170,9 @@ def test_spark_draws_the_sample_of_convert(spark: Any, readable: tracelake.Manif
 def test_the_program_prints_the_views_of_a_lake(spark: Any, readable: tracelake.Manifest) -> None:
     directory = "it's a{b} [1]"
     shutil.copytree(readable.path, directory)
-    printed = subprocess.run([PROGRAM, "schema", directory, "--as", "spark"], check=True, capture_output=True, text=True)
+    # The wheel is only on the path here, so its script isn't beside the interpreter.
+    program = [sys.executable, "-m", "tracelake"]
+    printed = subprocess.run([*program, "schema", directory, "--as", "spark"], check=True, capture_output=True, text=True)
     for statement in printed.stdout.split(";\n"):
         if statement.strip():
             spark.sql(statement)
