@@ -10,6 +10,7 @@ use arrow_array::{
 };
 use arrow_select::take::{take, take_record_batch};
 use parquet::arrow::ArrowWriter;
+use tracelake_core::words::group_digits;
 use tracelake_schema::Kind;
 
 use crate::verify::patient::Patient;
@@ -196,10 +197,11 @@ fn verify_with_a_source_finds_every_mutation() {
                 &[table.name],
             );
         }
+        let number = |rows: usize| group_digits(rows as u64);
         let short = format!(
             "{}: has {} rows, but its source more",
             table.name,
-            count - 1
+            number(count - 1)
         );
         attempt(
             "the last row dropped",
@@ -209,9 +211,10 @@ fn verify_with_a_source_finds_every_mutation() {
         let mut longer = all.clone();
         longer.push(count - 1);
         let long = format!(
-            "{}: has {} rows, but its source {count}",
+            "{}: has {} rows, but its source {}",
             table.name,
-            count + 1
+            number(count + 1),
+            number(count)
         );
         attempt("the last row doubled", &rows(&batch, &longer), &[&long]);
         attempt(

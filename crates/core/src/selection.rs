@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use md5::{Digest, Md5};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tracelake_schema::Zone;
+use tracelake_schema::{Kind, Trace, Zone};
 
 use crate::date_time::{self, date_time};
 use crate::error::escape;
@@ -312,6 +312,25 @@ impl TimeRange {
         Self {
             from: self.from.since(epoch),
             to: self.to.since(epoch),
+        }
+    }
+
+    /// This range as people type it for a trace: with dates, if its times are date-times.
+    #[must_use]
+    pub fn as_typed(self, trace: &Trace) -> Self {
+        let mut times = trace
+            .tables
+            .iter()
+            .filter_map(|table| Some(&table.columns[table.time?]));
+        let are_dates = times.all(|column| matches!(column.kind, Kind::DateTime(_)));
+        let epoch = trace.epoch.unwrap_or(0).saturating_mul(1_000_000);
+        let point = |point: TimePoint| match point {
+            TimePoint::Units(micros) if are_dates => TimePoint::Date(micros.saturating_add(epoch)),
+            other => other,
+        };
+        Self {
+            from: point(self.from),
+            to: point(self.to),
         }
     }
 

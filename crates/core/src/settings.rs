@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tracelake_schema::Trace;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::{Accept, Codec, Format, Layout, OnBadRow};
@@ -208,11 +209,14 @@ impl Settings {
         }
     }
 
-    /// The options that select rows and columns, by the names that they have on the command line.
+    /// The options that select rows and columns, by the names that they have on the command line, as people type them
+    /// for a trace.
     #[must_use]
-    pub fn selected(&self) -> BTreeMap<String, String> {
+    pub fn selected(&self, trace: Option<&Trace>) -> BTreeMap<String, String> {
         let all = Self::default().named();
-        let named = self.selection().named().into_iter();
+        let mut selection = self.selection();
+        selection.time = trace.map_or(self.time, |trace| Some(self.time?.as_typed(trace)));
+        let named = selection.named().into_iter();
         named.filter(|option| !all.contains(option)).collect()
     }
 

@@ -357,7 +357,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         synthetic: manifest.origin.synthetic,
         finished: Some(finished),
         absent: absent.collect(),
-        selection: manifest.origin.options.selected(),
+        selection: manifest.origin.options.selected(known),
         notes: notes_of_lake(&manifest.tables, manifest.origin.synthetic, known),
         trace: manifest.origin.trace,
         tables,

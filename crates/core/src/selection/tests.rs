@@ -112,3 +112,19 @@ fn ranges_between_dates() {
     let of_1970 = parse("2023-11-16..").since(0).in_units(1_000).unwrap();
     assert_eq!(of_1970.to_string(), "1700092800000..");
 }
+
+#[test]
+fn a_range_is_shown_as_it_is_typed() {
+    let shown = |name: &str, text: &str| {
+        let trace = tracelake_schema::trace(name).unwrap();
+        text.parse::<TimeRange>()
+            .unwrap()
+            .as_typed(trace)
+            .to_string()
+    };
+    // Its times are date-times, counted from 1970.
+    let dates = shown("azure-llm-2023", "1700159400000000..1700159400500000");
+    assert_eq!(dates, "2023-11-16T18:30:00..2023-11-16T18:30:00.5");
+    assert_eq!(shown("azure-llm-2023", "..1h"), "..1h");
+    assert_eq!(shown("google-2011-v2.1", "600000000.."), "600000000..");
+}

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from . import TracelakeError, _checks, _derive, _files, _queries, _report, _show, _tracelake
-from ._errors import writing
+from ._errors import renamed, writing
 from ._steps import ShownSteps, say
 
 #: The data break a promise, as a bad row does.
@@ -48,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _failed(options, 128 + signals[-1], "stopped")
     except TracelakeError as error:
-        return _failed(options, error.exit_code, error)
+        return _failed(options, error.exit_code, renamed(error, "overwrite=True", "--overwrite"))
     except OSError as error:
         return _failed(options, 1, error)
     return code

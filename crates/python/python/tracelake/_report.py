@@ -125,7 +125,10 @@ def _missing(lake: _queries.Lake, said: Mapping[str, Any]) -> str | None:
 
 def _refuse_to_replace(out: str) -> None:
     if os.path.lexists(out):
-        raise RefusedError(f"{out}: exists; pass overwrite=True or --overwrite to replace it, or name another file")
+        hint = "pass overwrite=True to replace it, or name another file"
+        error = RefusedError(f"{out}: exists; {hint}")
+        error.path, error.hint = out, hint
+        raise error
 
 
 @dataclass(frozen=True)

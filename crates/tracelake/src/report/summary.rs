@@ -156,8 +156,9 @@ fn say_only_special(trace: &Trace, manifest: &Manifest) {
     let names: Vec<String> = tables.map(|facts| shown(&facts.name)).collect();
     if !names.is_empty() {
         say(&format!(
-            "{}: no row in {range}, only rows with special times, such as 0",
-            names.join(", ")
+            "{}: no row in {}, only rows with special times, such as 0",
+            names.join(", "),
+            range.as_typed(trace)
         ));
     }
 }

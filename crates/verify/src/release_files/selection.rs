@@ -17,6 +17,7 @@ pub(super) fn section(lake: &ReleasedLake<'_>) -> String {
         text += &sampled(lake, sample);
     }
     if let Some(time) = options.time {
+        let time = time.as_typed(lake.trace);
         text += &format!(
             "\n`--time {time}` keeps the rows from its first time up to, but without, its last, and times with a special \
              meaning.\nTables without a time are whole.\n"
@@ -35,7 +36,7 @@ pub(super) fn section(lake: &ReleasedLake<'_>) -> String {
 
 /// The selection, in a sentence or two.
 pub(super) fn sentence(lake: &ReleasedLake<'_>) -> String {
-    let selected = lake.manifest.origin.options.selected();
+    let selected = lake.manifest.origin.options.selected(Some(lake.trace));
     let options: Vec<String> = selected
         .iter()
         .map(|(name, value)| format!("`--{name} {value}`"))
