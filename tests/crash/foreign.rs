@@ -94,3 +94,15 @@ fn leftovers_of_a_killed_run_are_removed_and_reported() {
     }
     assert_same_tree(&tree(&out), &expected, "repaired");
 }
+
+/// A disk that is full when the journal gets its name leaves the request alone, and the same command goes on.
+#[test]
+fn a_request_without_a_journal_is_no_lake_of_others() {
+    let scratch = finished();
+    let expected = tree(&scratch.out());
+    fs::remove_dir_all(scratch.out()).unwrap();
+    fs::create_dir_all(scratch.out().join("_tracelake")).unwrap();
+    fs::write(scratch.out().join("_tracelake/asked.json"), "{}").unwrap();
+    scratch.convert_well(&[]);
+    assert_same_tree(&tree(&scratch.out()), &expected, "begun again");
+}

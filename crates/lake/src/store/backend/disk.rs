@@ -10,7 +10,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Listed, Location, Tagged, directory};
 use tracelake_source::{open_small, read_small};
 
-use super::super::{HOME, JOURNAL, MANIFEST, PLAN};
+use super::super::{ASKED, HOME, JOURNAL, MANIFEST, PLAN};
 use super::directories::{
     all_names, inside_directory, lock, look, make_all, make_directory, names, remove_all,
     remove_file, sync_directory,
@@ -396,18 +396,24 @@ impl Backend for Disk {
 }
 
 impl Disk {
-    /// Refuses a directory that holds neither a lake nor nothing. Files that a killed run had staged are nothing.
+    /// Refuses a directory that holds neither a lake nor nothing. Files that a killed run had staged are nothing, and so is
+    /// the request of a run that ended before it had a journal.
     fn check_recognised(&self) -> Result<()> {
-        let only = |directory: &Path, allowed: &str| {
+        let only = |directory: &Path, allowed: &[&str]| {
             let names = match directory::names(directory) {
                 Err(error) if error.kind() == Io::NotFound => Vec::new(),
                 names => names.map_err(|error| Error::io("list", directory, error))?,
             };
-            Ok::<_, Error>(names.iter().all(|name| name == allowed))
+            Ok::<_, Error>(
+                names
+                    .iter()
+                    .all(|name| allowed.iter().any(|allowed| name == allowed)),
+            )
         };
-        let staging = STAGING.rsplit('/').next().unwrap_or_default();
+        let [staging, asked] =
+            [STAGING, ASKED].map(|path| path.rsplit('/').next().unwrap_or_default());
         // First, because another worker that begins the lake locks it before it makes anything else.
-        let is_vacant = only(&self.root, HOME)? && only(&self.place(HOME)?, staging)?;
+        let is_vacant = only(&self.root, &[HOME])? && only(&self.place(HOME)?, &[staging, asked])?;
         match is_vacant || self.has_lake()? {
             true => Ok(()),
             false => Err(something_else(&self.location)),
