@@ -95,7 +95,7 @@ fn leftovers_of_a_killed_run_are_removed_and_reported() {
     assert_same_tree(&tree(&out), &expected, "repaired");
 }
 
-/// A disk that is full when the journal gets its name leaves the request alone, and the same command goes on.
+/// If the disk is full when the journal is renamed into place, only the request is left. The same command must work then.
 #[test]
 fn a_request_without_a_journal_is_no_lake_of_others() {
     let scratch = finished();

@@ -83,13 +83,15 @@ fn inject(rig: &Rig, call: &str, error: &str, nth: u32, score: &mut Score) -> Re
         .output()?;
     let log = fs::read_to_string(&log_path)?;
     let injected = log.contains("(INJECTED)");
-    // The standard library panics if a directory can't be closed, which no system lets happen.
+    // The standard library panics if a directory can't be closed, which no system lets happen. What is left, and the next
+    // run, are checked all the same.
     let said = String::from_utf8_lossy(&ended.stderr);
     let is_of_directory = said.contains("unexpected error during closedir");
-    if injected && !is_of_directory {
+    if injected {
         // strace counts per thread, so the error may come about and its message then fail as well.
         let silenced = |line: &str| line.contains(" write(2,") && line.contains("(INJECTED)");
         let end = match log.lines().any(silenced) {
+            _ if is_of_directory => Ok(()),
             true => rig.check_code(&ended),
             false => rig.check_end(&ended),
         };
