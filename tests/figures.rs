@@ -7,7 +7,6 @@ use tracelake_convert::{lake_file, part, plan};
 use tracelake_core::settings::{PART_ROWS, ROW_GROUP_ROWS, ROW_GROUP_ROWS_RANGE};
 use tracelake_core::words::group_digits;
 use tracelake_encode::{batch, limits};
-use tracelake_lake::store;
 
 const LIMITS: &str = "limits.md";
 const DESIGN: &str = "design.md";
@@ -64,7 +63,10 @@ fn figures_are_those_of_the_constants() {
         ),
         (
             DESIGN,
-            format!("whenever it is {} MiB longer", mib(store::WRITE_BEHIND)),
+            format!(
+                "whenever it is {} MiB longer",
+                mib(tracelake_lake::WRITE_BEHIND)
+            ),
         ),
         (
             DESIGN,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tracelake_testkit::{Scratch, convert};
+use tracelake_testkit::{Scratch, convert, unfinish};
 
 use super::{Advice, CONVERT, advice, change, good, retype};
 
@@ -10,6 +10,8 @@ fn lake(scratch: &Scratch) {
     good(scratch);
     convert(&scratch.src(), &scratch.out(), &[]).well();
 }
+
+const IDENTITY: &str = "_tracelake/lake.json";
 
 const OUTPUT: &str = "job_events/file_number=0/part-00000-of-00001.parquet";
 
@@ -96,6 +98,20 @@ pub(super) const ADVICE: &[Advice] = &[
         &["verify", "OUT"],
         |s| fs::remove_file(s.out().join("job_events/x.parquet")).unwrap(),
     ),
+    change(
+        "restore it from a copy of the lake",
+        |s| {
+            lake(s);
+            let copy = s.path().join("lake.json");
+            fs::rename(s.out().join(IDENTITY), copy).unwrap();
+            // That of another lake.
+            let other = s.path().join("other");
+            convert(&s.src(), &other, &["--compression", "none"]).well();
+            fs::rename(other.join(IDENTITY), s.out().join(IDENTITY)).unwrap();
+        },
+        &["verify", "OUT"],
+        |s| fs::rename(s.path().join("lake.json"), s.out().join(IDENTITY)).unwrap(),
+    ),
     advice(
         "run release again to restore it",
         |s| {
@@ -156,7 +172,7 @@ pub(super) const ADVICE: &[Advice] = &[
     ),
     // Runs that don't go together.
     advice(
-        "name the cell with --cell, or use another directory",
+        "name the cell with --cell, or use another directory or --overwrite",
         |s| {
             cell_a(s);
             fs::rename(
@@ -168,24 +184,6 @@ pub(super) const ADVICE: &[Advice] = &[
         &["convert", "SRC/downloads", "OUT"],
         |_| {},
         &["convert", "SRC/downloads", "OUT", "--cell", "a"],
-    ),
-    retype(
-        "use the same source and options for all shards, or another directory",
-        |s| {
-            good(s);
-            s.only("machine_events", b"0,5,0,plat=,0.5,0.2493\n");
-            convert(&s.src(), &s.out(), &["--shard", "0/2"]).well();
-        },
-        &[
-            "convert",
-            "SRC",
-            "OUT",
-            "--shard",
-            "1/2",
-            "--tables",
-            "job_events",
-        ],
-        &["convert", "SRC", "OUT", "--shard", "1/2"],
     ),
     change(
         "move it away: readers would take it for data",
@@ -200,7 +198,7 @@ pub(super) const ADVICE: &[Advice] = &[
         "run convert until it succeeds",
         |s| {
             lake(s);
-            fs::remove_file(s.out().join("_tracelake/manifest.json")).unwrap();
+            unfinish(&s.out());
         },
         RELEASE,
         again,

@@ -139,31 +139,7 @@ fn rename(scratch: &Scratch, from: &str, to: &str) {
 
 /// Files whose hints no line provokes, and why.
 const ELSEWHERE: &[(&str, &str)] = &[
-    (
-        "convert/src/run/by_plan.rs",
-        "two runs on one bucket: tests/urls/states",
-    ),
-    (
-        "convert/src/run/commit.rs",
-        "shards on the way: tests/shards",
-    ),
-    (
-        "convert/src/run/keep.rs",
-        "sources and outputs that change between runs: tests/crash",
-    ),
-    (
-        "convert/src/run/recheck.rs",
-        "outputs that change while they are made: tests/crash",
-    ),
-    (
-        "convert/src/run/remaining.rs",
-        "shards on the way: tests/shards",
-    ),
     ("convert/src/run/room.rs", "a full disk: tests/cli/room.rs"),
-    (
-        "convert/src/run/share.rs",
-        "two workers on one disk: tests/shards",
-    ),
     (
         "convert/src/reader",
         "the Python package: crates/python/tests",
@@ -222,6 +198,10 @@ const NOT_PROVOKED: &[(&str, &str)] = &[
         "a store: tests/urls",
     ),
     ("pass a smaller --threads", "the operating system"),
+    (
+        "remove the file and run the same command again",
+        "an output that changes while it is made: tests/crash",
+    ),
     ("use a new prefix", "a bucket: tests/urls"),
     (
         "take the published file, or remove bom from the description",

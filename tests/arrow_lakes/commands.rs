@@ -40,7 +40,7 @@ fn a_damaged_file_is_found_and_made_again() {
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_same_tree(&tree(&scratch.out()), &whole, "made again");
     fs::remove_file(output(&scratch, "machine_events")).unwrap();
-    fs::remove_file(scratch.out().join("_tracelake/manifest.json")).unwrap();
+    fs::write(scratch.out().join("_tracelake/manifest.json"), "").unwrap();
     let again = arrow(&scratch.src(), &scratch.out(), &[]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_same_tree(&tree(&scratch.out()), &whole, "made again");

@@ -67,13 +67,9 @@ fn lakes_with_and_without_cells_do_not_mix() {
         (
             &with,
             &without,
-            "the source names no cell; name the cell with --cell",
+            "it is partitioned by cell, and the source names none",
         ),
-        (
-            &without,
-            &with,
-            "the lake has no cells, and the source names one",
-        ),
+        (&without, &with, "it has no cells, and the source names one"),
     ];
     for (first, second, says) in cases {
         let out = scratch.path().join("mixed");

@@ -85,8 +85,8 @@ fn below_a_file() {
         &scratch,
         &scratch.path().join("file/lake"),
         &[],
-        1,
-        &["file/lake: "],
+        6,
+        &["/file: ", "not a directory"],
     );
 }
 
@@ -114,7 +114,7 @@ fn a_lake_that_another_process_works_on() {
     for arguments in [&[][..], &["--overwrite"]] {
         let scratch = source();
         copy(finished_lake(), &scratch.out());
-        let lock = File::create(scratch.out().join("_tracelake/lock")).unwrap();
+        let lock = File::create(scratch.out().join("_tracelake/work")).unwrap();
         lock.lock().unwrap();
         let run = refused(
             &scratch,

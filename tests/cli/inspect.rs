@@ -37,9 +37,9 @@ fn what_is_left_is_counted_of_what_the_plan_asks_for() {
     assert!(tables.len() == 2 && left > 0, "{text}");
 }
 
-/// A run without shards on a disk notes in its journal what it was asked for.
+/// Nobody notes what a run without shards was asked for, so what is missing is missing of all published parts.
 #[test]
-fn a_run_that_ended_early_has_parts_left_of_those_it_was_asked_for() {
+fn a_run_that_ended_early_has_parts_missing_of_all_that_are_published() {
     let scratch = Scratch::with_sample(4, 20);
     scratch.part("job_events", 1, 4, b"x\n");
     let asked = ["--tables", "job_events,task_usage", "--parts", "0-2"];
@@ -49,19 +49,17 @@ fn a_run_that_ended_early_has_parts_left_of_those_it_was_asked_for() {
     let tables = json["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 2, "{text}");
     for found in tables {
-        // Three of the four parts that are in SRC.
-        assert_eq!(found["asked"], 3, "{text}");
+        assert!(found["asked"].is_null(), "{text}");
         let [done, missing] = [
             &found["parts"],
             &found["missing"].as_array().unwrap().len().into(),
         ]
         .map(|number| number.as_u64().unwrap());
-        assert_eq!(done + missing, 3, "{text}");
+        assert_eq!(done + missing, 500, "{text}");
         let name = found["name"].as_str().unwrap();
-        let says = format!("{name}: {missing} of 3 parts left: ");
-        assert!(missing == 0 || text.contains(&says), "{says}: {text}");
+        let says = format!("{name}: {missing} parts missing: ");
+        assert!(text.contains(&says), "{says}: {text}");
     }
-    assert!(text.contains("left"), "{text}");
     let says = "run the same convert command again to finish it\n";
     assert!(text.ends_with(says), "{text}");
     // Once all parts are done, too: what has no shards can't be committed.

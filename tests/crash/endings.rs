@@ -171,7 +171,7 @@ fn an_unfinished_lake_is_told_apart() {
     assert_eq!(failed.code, 5, "{}", failed.stderr);
     let out = scratch.out();
     assert!(
-        out.join("_tracelake/journal.ndjson").exists(),
+        out.join("_tracelake/facts/job_events").exists(),
         "nothing was finished before"
     );
     let before = tree(&out);

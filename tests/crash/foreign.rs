@@ -71,7 +71,7 @@ fn what_readers_skip_is_left_alone() {
 }
 
 #[test]
-fn leftovers_of_a_killed_run_are_removed_and_reported() {
+fn unnamed_outputs_are_removed_by_a_command_alone() {
     let scratch = finished();
     let expected = tree(&scratch.out());
     let out = scratch.out();
@@ -86,23 +86,15 @@ fn leftovers_of_a_killed_run_are_removed_and_reported() {
     fs::write(out.join("_tracelake/staging/mine/deeper/file"), "left").unwrap();
     let json = fs::read(out.join(output_path("job_events", 0, 1))).unwrap();
     fs::write(out.join(output_path("job_events", 0, 1)), &json[1..]).unwrap();
-    let run = scratch.convert(&[]);
+    let refused = scratch.convert(&[]);
+    assert_eq!(refused.code, 6, "{}", refused.stderr);
+    let run = tracelake_testkit::run(["commit", out.to_str().unwrap(), "--remove-unnamed"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     for path in [&stray[..], rejects] {
+        assert!(refused.message().contains(path), "{}", refused.stderr);
         let said = format!("warning: removed {path}");
         assert!(run.stderr.contains(&said), "{}", run.stderr);
     }
-    assert_same_tree(&tree(&out), &expected, "repaired");
-}
-
-/// If the disk is full when the journal is renamed into place, only the request is left. The same command must work then.
-#[test]
-fn a_request_without_a_journal_is_no_lake_of_others() {
-    let scratch = finished();
-    let expected = tree(&scratch.out());
-    fs::remove_dir_all(scratch.out()).unwrap();
-    fs::create_dir_all(scratch.out().join("_tracelake")).unwrap();
-    fs::write(scratch.out().join("_tracelake/asked.json"), "{}").unwrap();
     scratch.convert_well(&[]);
-    assert_same_tree(&tree(&scratch.out()), &expected, "begun again");
+    assert_same_tree(&tree(&out), &expected, "repaired");
 }

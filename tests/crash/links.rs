@@ -5,12 +5,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::crash::child::within_time;
 use tracelake_testkit::{
-    Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, journal_line, manifest,
-    output_path, tree, write_manifest,
+    Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, manifest, output_path,
+    tree, write_facts, write_manifest,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -133,20 +133,16 @@ fn a_manifest_cannot_name_what_lies_outside() {
             fs::remove_dir_all(&out).unwrap();
         }
     }
-    // The journal of an unfinished lake says the same.
+    // The facts of an unfinished lake say the same.
     for path in paths(&neighbours) {
         let out = neighbours.scratch.path().join("hostile");
         copy(&neighbours.scratch.out(), &out);
-        let mut json = manifest(&out);
-        let part = &mut json["tables"][0]["parts"][0];
+        let mut part = manifest(&out)["tables"][0]["parts"][0].clone();
         part["output"]["path"] = Value::from(&*path);
-        let line = json!({"part": {"table": "job_events", "facts": part}});
-        json.as_object_mut().unwrap().remove("tables");
-        let journal = journal_line(&json!({ "origin": json })) + &journal_line(&line);
-        fs::write(out.join("_tracelake/journal.ndjson"), journal).unwrap();
+        write_facts(&out, "job_events", &part);
         fs::remove_file(out.join(MANIFEST)).unwrap();
         score.count(
-            &format!("a journal's output is {path}"),
+            &format!("the facts' output is {path}"),
             refused(&neighbours, &out, 6),
         );
         fs::remove_dir_all(&out).unwrap();
@@ -182,13 +178,11 @@ const LINKS: &[(&str, &str)] = &[
     ("_tracelake/staging", "_tracelake"),
     ("_tracelake/lock", "part-00000-of-00001.ndjson"),
     ("_tracelake/lock", "nothing"),
-    ("_tracelake/journal.ndjson", "_tracelake/manifest.json"),
-    ("_tracelake/journal.ndjson", "nothing"),
-    ("_tracelake/journal-1.ndjson", "_tracelake/manifest.json"),
-    ("_tracelake/plan.json", "_tracelake/manifest.json"),
-    ("_tracelake/plan.json", "nothing"),
-    ("_tracelake/asked.json", "_tracelake/manifest.json"),
-    ("_tracelake/asked.json", "nothing"),
+    ("_tracelake/work", "nothing"),
+    ("_tracelake/lake.json", "_tracelake/manifest.json"),
+    ("_tracelake/lake.json", "nothing"),
+    ("_tracelake/facts", "_tracelake"),
+    ("_tracelake/plans", "_tracelake"),
 ];
 
 #[test]
@@ -326,7 +320,7 @@ const PIPES: &[&str] = &[
     "src/schema.csv",
     "src/SHA256SUM",
     "out/_tracelake/manifest.json",
-    "out/_tracelake/journal.ndjson",
+    "out/_tracelake/lake.json",
     "out/_tracelake/lock",
     "out/job_events/file_number=0/part-00000-of-00001.parquet",
 ];

@@ -12,6 +12,7 @@ mod foreign;
 mod links;
 mod not_a_lake;
 mod numbers;
+mod overwritten;
 mod resume;
 mod signals;
 

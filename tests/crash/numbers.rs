@@ -1,7 +1,6 @@
 //! Numbers in the names of files: none of them decides how much memory a run takes.
 
 use std::fs;
-use std::process::Command;
 
 use crate::crash::child::measured;
 use tracelake_testkit::{Score, Scratch, ensure, good_row, program, seal};
@@ -51,7 +50,7 @@ fn a_huge_number_of_shards_is_refused() {
     };
     let mut commit = program();
     commit.arg("commit").arg(scratch.out());
-    let plan = scratch.out().join("_tracelake/plan.json");
+    let plans = scratch.out().join("_tracelake/plans");
     for (name, mut command, code, says) in [
         (
             "0/4294967295",
@@ -62,18 +61,6 @@ fn a_huge_number_of_shards_is_refused() {
         ("0/1000001", shard("0/1000001"), 2, "at most 1000000 shards"),
         ("0/1000000", shard("0/1000000"), 0, "shard 0 of 1000000"),
         (
-            "in the plan, to a shard",
-            shard("0/2"),
-            6,
-            "it has 4294967295 shards",
-        ),
-        (
-            "in the plan, to a plain run",
-            convert_command(&scratch),
-            6,
-            "it has 4294967295 shards",
-        ),
-        (
             "in the plan, to the commit",
             commit,
             6,
@@ -81,6 +68,12 @@ fn a_huge_number_of_shards_is_refused() {
         ),
     ] {
         if name.starts_with("in the plan") {
+            let plan = fs::read_dir(&plans)
+                .unwrap()
+                .next()
+                .unwrap()
+                .unwrap()
+                .path();
             let text = fs::read_to_string(&plan).unwrap();
             let text = text.replace("\"shards\": 1000000", "\"shards\": 4294967295");
             fs::write(&plan, seal(&text)).unwrap();
@@ -95,10 +88,4 @@ fn a_huge_number_of_shards_is_refused() {
         score.count(name, outcome);
     }
     score.close();
-}
-
-fn convert_command(scratch: &Scratch) -> Command {
-    let mut command = program();
-    command.arg("convert").args([scratch.src(), scratch.out()]);
-    command
 }

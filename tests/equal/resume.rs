@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tracelake_testkit::{
-    Run, Scratch, assert_same_tree, convert, journal_line, manifest, output_path, tree,
-};
+use tracelake_testkit::{Run, Scratch, assert_same_tree, convert, output_path, tree, unfinish};
 
 fn finished() -> Scratch {
     let scratch = Scratch::with_sample(3, 60);
@@ -24,20 +22,6 @@ fn converted(run: &Run) -> usize {
 
 /// All parts of the sample: two tables come in one part, four in three.
 const PARTS: usize = 14;
-
-fn journal_of(out: &Path) -> String {
-    let manifest = manifest(out);
-    let mut origin = manifest.as_object().unwrap().clone();
-    origin.remove("tables");
-    let mut lines = journal_line(&serde_json::json!({ "origin": origin }));
-    for table in manifest["tables"].as_array().unwrap() {
-        for facts in table["parts"].as_array().unwrap() {
-            let part = serde_json::json!({"part": {"table": table["name"], "facts": facts}});
-            lines += &journal_line(&part);
-        }
-    }
-    lines
-}
 
 /// A change to a finished lake, and how many parts have to be done again.
 type Disturbance = (&'static str, fn(&Path), usize);
@@ -58,11 +42,6 @@ const DISTURBANCES: &[Disturbance] = &[
     ("an output is empty", |out| cut(&one(out), usize::MAX), 1),
     ("an output has another bit", |out| flip(&one(out)), 1),
     (
-        "the manifest is gone",
-        |out| fs::remove_file(out.join(MANIFEST)).unwrap(),
-        PARTS,
-    ),
-    (
         "the manifest is torn",
         |out| cut(&out.join(MANIFEST), 2),
         PARTS,
@@ -77,30 +56,34 @@ const DISTURBANCES: &[Disturbance] = &[
         |out| fs::write(out.join(MANIFEST), "{}").unwrap(),
         PARTS,
     ),
+    ("stopped before the manifest", |out| _ = unfinish(out), 0),
     (
-        "stopped before the manifest",
-        |out| unfinish(out, |journal| journal),
-        0,
-    ),
-    (
-        "stopped in the middle of a line",
+        "stopped before the outputs of a part",
         |out| {
-            unfinish(out, |journal| journal[..journal.len() - 9].to_owned());
+            unfinish(out);
+            fs::remove_file(one(out)).unwrap();
         },
         1,
     ),
     (
-        "stopped after the manifest, before the journal went",
+        "stopped before a part",
         |out| {
-            let journal = journal_of(out);
-            fs::write(out.join(JOURNAL), journal).unwrap();
+            let facts = unfinish(out);
+            fs::remove_file(&facts[0]).unwrap();
+            let first = output_path("job_events", 0, 3);
+            assert!(facts[0].ends_with("job_events/00000.json"), "{facts:?}");
+            fs::remove_file(out.join(first)).unwrap();
         },
-        0,
+        1,
     ),
     (
-        "the journal is garbage",
-        |out| unfinish(out, |_| "garbage\n".to_owned()),
-        PARTS,
+        "stopped after the manifest, before the facts went",
+        |out| {
+            let manifest = fs::read(out.join(MANIFEST)).unwrap();
+            unfinish(out);
+            fs::write(out.join(MANIFEST), manifest).unwrap();
+        },
+        0,
     ),
     (
         "staged leftovers",
@@ -110,18 +93,9 @@ const DISTURBANCES: &[Disturbance] = &[
         },
         0,
     ),
-    (
-        "stray outputs of an unfinished lake",
-        |out| {
-            add_strays(out);
-            unfinish(out, |journal| journal);
-        },
-        0,
-    ),
 ];
 
 const MANIFEST: &str = "_tracelake/manifest.json";
-const JOURNAL: &str = "_tracelake/journal.ndjson";
 
 fn one(out: &Path) -> std::path::PathBuf {
     out.join(output_path("task_events", 1, 3))
@@ -147,11 +121,6 @@ fn flip(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-fn unfinish(out: &Path, journal: impl Fn(String) -> String) {
-    fs::write(out.join(JOURNAL), journal(journal_of(out))).unwrap();
-    fs::remove_file(out.join(MANIFEST)).unwrap();
-}
-
 #[test]
 fn a_disturbed_lake_becomes_the_undisturbed_one() {
     for &(name, disturb, again) in DISTURBANCES {
@@ -170,20 +139,80 @@ fn a_disturbed_lake_becomes_the_undisturbed_one() {
     }
 }
 
-/// Files that no readable manifest names may be the only copy.
+/// Nobody knows what damaged facts have said, so the part is made again only when they are forgotten.
 #[test]
-fn unknown_outputs_are_kept_until_told_to_overwrite() {
+fn damaged_facts_are_kept_until_they_are_forgotten() {
     let scratch = finished();
     let undisturbed = tree(&scratch.out());
-    add_strays(&scratch.out());
-    fs::remove_file(scratch.out().join(MANIFEST)).unwrap();
-    let before = tree(&scratch.out());
+    cut(&unfinish(&scratch.out())[0], 2);
     let run = scratch.convert(&[]);
     assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(run.message().contains("--overwrite"), "{}", run.message());
-    assert_same_tree(&tree(&scratch.out()), &before, "refused");
-    scratch.convert_well(&["--overwrite"]);
-    assert_same_tree(&tree(&scratch.out()), &undisturbed, "overwritten");
+    let out = scratch.out();
+    let forget = [
+        "commit",
+        out.to_str().unwrap(),
+        "--forget",
+        "--tables",
+        "job_events",
+        "--parts",
+        "0",
+    ];
+    assert!(
+        run.message().contains(&forget.join(" ")),
+        "{}",
+        run.message()
+    );
+    tracelake_testkit::run(forget).well();
+    let run = scratch.convert(&["--progress", "json"]);
+    run.well();
+    assert_eq!(
+        (converted(&run), kept(&run)),
+        (1, PARTS - 1),
+        "{}",
+        run.stderr
+    );
+    assert_same_tree(&tree(&scratch.out()), &undisturbed, "forgotten");
+}
+
+/// Outputs that neither facts nor a manifest name may be the only copy.
+#[test]
+fn unnamed_outputs_are_kept_until_they_are_removed() {
+    let strays: [(&str, &dyn Fn(&Path)); 3] = [
+        ("the manifest is gone", &|out| {
+            fs::remove_file(out.join(MANIFEST)).unwrap();
+        }),
+        ("strays beside a manifest", &add_strays),
+        ("strays in an unfinished lake", &|out| {
+            add_strays(out);
+            unfinish(out);
+        }),
+    ];
+    for (name, disturb) in strays {
+        let scratch = finished();
+        let undisturbed = tree(&scratch.out());
+        disturb(&scratch.out());
+        let before = tree(&scratch.out());
+        let run = scratch.convert(&[]);
+        assert_eq!(run.code, 6, "{name}: {}", run.stderr);
+        assert!(
+            run.message().contains(" --remove-unnamed"),
+            "{name}: {}",
+            run.message()
+        );
+        assert_same_tree(&tree(&scratch.out()), &before, name);
+        let overwritten = scratch.path().join("overwritten");
+        tracelake_testkit::copy(&scratch.out(), &overwritten);
+        convert(&scratch.src(), &overwritten, &["--overwrite"]).well();
+        assert_same_tree(&tree(&overwritten), &undisturbed, name);
+        tracelake_testkit::run([
+            "commit",
+            scratch.out().to_str().unwrap(),
+            "--remove-unnamed",
+        ])
+        .well();
+        scratch.convert_well(&[]);
+        assert_same_tree(&tree(&scratch.out()), &undisturbed, name);
+    }
 }
 
 /// A run over a finished lake changes nothing, not even the age of a file.

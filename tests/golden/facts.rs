@@ -63,7 +63,7 @@ pub(crate) fn of_lake(lake: &Path) -> Facts {
         let sha256 = sha256(&bytes);
         let stem = rest.strip_suffix(".parquet");
         let Some(stem) = stem.or(rest.strip_suffix(".arrow")) else {
-            if rest != "lock" {
+            if !["lock", "work"].contains(&rest) {
                 rest.clone_into(&mut place.part);
                 put(&place, "sha256", sha256);
             }

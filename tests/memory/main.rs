@@ -331,8 +331,8 @@ fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
             "commit",
             PART_BOUND,
             allocated_by(|| {
-                let commit = Commit::open(&context, &shared, Duration::ZERO)?;
-                commit.finish(CommitOptions::default())
+                let commit = Commit::open(&context, &shared, CommitOptions::default())?;
+                commit.finish()
             }),
         ),
     ];

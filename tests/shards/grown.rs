@@ -47,7 +47,8 @@ fn overwriting_replaces_what_shards_began() {
     assert_same(&out, &scratch.out(), "overwritten");
 }
 
-/// Adding tables withdraws the release, then the manifest; what was there stays.
+/// Shards that add to a released lake leave it as it is until they are committed, and the files of the release then describe
+/// an older manifest.
 #[test]
 fn a_released_lake_grows_by_shards() {
     let scratch = Scratch::with_sample(3, 60);
@@ -59,37 +60,57 @@ fn a_released_lake_grows_by_shards() {
         &["--tables", "job_events,machine_events"],
     )
     .well();
-    let released = run(["release", grown.to_str().unwrap(), "--allow-missing"]);
-    assert_eq!(released.code, 0, "{}", released.stderr);
+    let lake = grown.to_str().unwrap();
+    let release = ["release", lake, "--allow-missing"];
+    run(release).well();
+    let manifest = || fs::read(grown.join("_tracelake/manifest.json")).unwrap();
+    let before = manifest();
     let more = [
         "--tables",
         "job_events,task_events,task_usage,machine_attributes,task_constraints",
     ];
     for index in [2, 0] {
         shard(&scratch.src(), &grown, index, 3, &more).well();
-        assert!(!grown.join("README.md").exists());
-        assert!(!grown.join("_tracelake/manifest.json").exists());
+        assert!(manifest() == before && grown.join("README.md").exists());
+        run(["verify", lake]).well();
     }
     assert_eq!(commit(&grown).code, 6);
     shard(&scratch.src(), &grown, 1, 3, &more).well();
     commit(&grown).well();
+    let stale = "describe an older manifest";
+    let verified = run(["verify", lake]);
+    verified.well();
+    assert!(verified.stderr.contains(stale), "{}", verified.stderr);
+    let inspected = run(["inspect", lake]);
+    assert!(inspected.stdout.contains(stale), "{}", inspected.stdout);
+    run(release).well();
+    let verified = run(["verify", lake]);
+    assert!(!verified.stderr.contains(stale), "{}", verified.stderr);
+    for name in [
+        "README.md",
+        "SHA256SUMS",
+        "croissant.json",
+        "datapackage.json",
+    ] {
+        fs::remove_file(grown.join(name)).unwrap();
+    }
     assert_same(&grown, &scratch.out(), "grown");
 }
 
-/// A release that a user changed is not withdrawn.
+/// A release that a user changed is never replaced, and disturbs no run.
 #[test]
 fn a_changed_release_stays() {
     let scratch = Scratch::with_sample(1, 10);
     let out = scratch.out();
     convert(&scratch.src(), &out, &["--tables", "job_events"]).well();
-    assert_eq!(
-        run(["release", out.to_str().unwrap(), "--allow-missing"]).code,
-        0
-    );
+    let release = ["release", out.to_str().unwrap(), "--allow-missing"];
+    run(release).well();
     fs::write(out.join("README.md"), "mine").unwrap();
-    let run = shard(&scratch.src(), &out, 0, 1, &[]);
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(out.join("_tracelake/manifest.json").exists());
+    shard(&scratch.src(), &out, 0, 1, &[]).well();
+    commit(&out).well();
+    let again = run(release);
+    assert_eq!(again.code, 6, "{}", again.stderr);
+    assert!(again.message().contains("was changed since the release"));
     assert_eq!(fs::read(out.join("README.md")).unwrap(), b"mine");
 }
 

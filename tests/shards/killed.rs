@@ -102,7 +102,7 @@ fn killed_workers_and_committers_leave_what_the_next_ones_finish() {
     score.close();
 }
 
-/// Files that a killed committer may leave, next to a manifest or instead of it.
+/// Files that a killed committer may leave next to a manifest.
 #[test]
 fn facts_and_a_plan_beside_a_manifest_are_left_over() {
     let scratch = Scratch::with_sample(2, 30);
@@ -117,7 +117,9 @@ fn facts_and_a_plan_beside_a_manifest_are_left_over() {
     let leave_over = || {
         for (name, bytes) in &facts {
             if let Some(bytes) = bytes.as_ref().filter(|_| name.starts_with("_tracelake/")) {
-                fs::write(out.join(name), bytes).unwrap();
+                let path = out.join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, bytes).unwrap();
             }
         }
     };

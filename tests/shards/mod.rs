@@ -4,10 +4,11 @@
 mod flips;
 mod grown;
 mod killed;
-mod one_protocol;
 mod recipes;
 mod refused;
 mod same;
+pub(crate) mod together;
+mod undisturbed;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,7 @@
 //! Refusals of workers and commits, which change nothing.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tracelake_core::origin::{ENCODING, FORMAT};
@@ -26,12 +26,11 @@ fn begun() -> Scratch {
 }
 
 #[test]
-fn another_plan_is_refused_before_anything_is_written() {
+fn another_identity_is_refused_before_anything_is_written() {
     let scratch = begun();
     let out = scratch.out();
     let before = tree(&out);
     let others: &[(&[&str], &str)] = &[
-        (&["--shard", "1/3"], "shards was 2 and is now 3"),
         (
             &["--shard", "1/2", "--compression", "snappy"],
             "compression was zstd:3 and is now snappy",
@@ -40,17 +39,12 @@ fn another_plan_is_refused_before_anything_is_written() {
             &["--shard", "1/2", "--layout", "flat"],
             "layout was hive and is now flat",
         ),
-        (
-            &["--shard", "1/2", "--tables", "job_events"],
-            "is in that plan, but not in this run",
-        ),
-        (
-            &["--shard", "1/2", "--parts", "0"],
-            "is in that plan, but not in this run",
-        ),
-        // A plain run continues the same plan and no other.
-        (&["--parts", "0"], "is in that plan, but not in this run"),
         (&["--layout", "flat"], "layout was hive and is now flat"),
+        // Each difference is named.
+        (
+            &["--layout", "flat", "--compression", "none"],
+            "compression was zstd:3 and is now none; layout was hive and is now flat",
+        ),
     ];
     for (arguments, says) in others {
         for dry in [&["--dry-run"][..], &[]] {
@@ -59,28 +53,76 @@ fn another_plan_is_refused_before_anything_is_written() {
             assert_same_tree(&tree(&out), &before, says);
         }
     }
-    // A source that changed is another plan, too.
-    let part = scratch.src().join("job_events/part-00001-of-00002.csv.gz");
-    let bytes = fs::read(&part).unwrap();
-    scratch.part(
-        "job_events",
-        1,
-        2,
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
-    refused(&shard(&scratch.src(), &out, 1, 2, &[]), "job_events 1 had ");
-    assert_same_tree(&tree(&out), &before, "another source");
-    fs::write(&part, bytes).unwrap();
-    shard(&scratch.src(), &out, 1, 2, &[]).well();
-    commit(&out).well();
 }
 
-/// Replaces a line of the plan, and seals it again.
-fn forge_plan(out: &Path, from: &str, to: &str) {
-    let path = out.join("_tracelake/plan.json");
-    let plan = fs::read_to_string(&path).unwrap();
-    let forged = plan.replacen(from, to, 1);
-    assert_ne!(plan, forged);
+/// Shards of several commands may work on one lake, and a commit needs all of each.
+#[test]
+fn plans_are_committed_one_by_one() {
+    let scratch = begun();
+    let out = scratch.out();
+    let narrower = ["--tables", "job_events"];
+    shard(&scratch.src(), &out, 0, 1, &narrower).well();
+    let early = commit(&out);
+    refused(&early, "not finished: shard 1: ");
+    let manifest = tracelake_testkit::manifest(&out);
+    assert_eq!(manifest["tables"][0]["name"], "job_events");
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    commit(&out).well();
+    let one = scratch.path().join("one");
+    convert(&scratch.src(), &one, &[]).well();
+    assert_same(&out, &one, "both plans");
+}
+
+/// A source that changed since its part was made is refused, and the refusal names the way out.
+#[test]
+fn another_source_is_refused_until_its_part_is_forgotten() {
+    let scratch = begun();
+    let out = scratch.out();
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    let changed = format!("{}\n", good_row("job_events"));
+    scratch.part("job_events", 1, 2, changed.as_bytes());
+    let before = tree(&out);
+    let run = convert(&scratch.src(), &out, &[]);
+    refused(&run, "is not the file that the lake was made from");
+    refused(&run, "--forget --tables job_events --parts 1");
+    assert_same_tree(&tree(&out), &before, "refused");
+    let lake = out.to_str().unwrap();
+    let forget = [
+        "commit",
+        lake,
+        "--forget",
+        "--tables",
+        "job_events",
+        "--parts",
+        "1",
+    ];
+    tracelake_testkit::run(forget).well();
+    convert(&scratch.src(), &out, &[]).well();
+    let one = scratch.path().join("one");
+    convert(&scratch.src(), &one, &[]).well();
+    assert_same(&out, &one, "the new source");
+    // What is committed never changes.
+    scratch.part("job_events", 1, 2, format!("{changed}{changed}").as_bytes());
+    let run = convert(&scratch.src(), &out, &[]);
+    refused(&run, "another directory or --overwrite");
+    convert(&scratch.src(), &out, &["--overwrite"]).well();
+    let two = scratch.path().join("two");
+    convert(&scratch.src(), &two, &[]).well();
+    assert_same(&out, &two, "overwritten");
+}
+
+/// The only plan of a lake.
+fn plan_path(out: &Path) -> PathBuf {
+    let mut plans = fs::read_dir(out.join("_tracelake/plans")).unwrap();
+    plans.next().unwrap().unwrap().path()
+}
+
+/// Replaces a line of the identity, and seals it again.
+fn forge_identity(out: &Path, from: &str, to: &str) {
+    let path = out.join("_tracelake/lake.json");
+    let identity = fs::read_to_string(&path).unwrap();
+    let forged = identity.replacen(from, to, 1);
+    assert_ne!(identity, forged);
     let (body, _) = forged.split_once("  \"sha256\": ").unwrap();
     fs::write(&path, seal::document(body.into())).unwrap();
 }
@@ -99,7 +141,7 @@ fn another_encoding_or_format_is_refused_by_workers_and_by_the_commit() {
         let out = scratch.out();
         shard(&scratch.src(), &out, 1, 2, &[]).well();
         let line = |value: u32| format!("\"{field}\": {value}");
-        forge_plan(&out, &line(known), &line(1000));
+        forge_identity(&out, &line(known), &line(1000));
         let before = tree(&out);
         refused(&shard(&scratch.src(), &out, 1, 2, &[]), says);
         refused(&commit(&out), says);
@@ -110,66 +152,44 @@ fn another_encoding_or_format_is_refused_by_workers_and_by_the_commit() {
 
 #[test]
 fn another_version_with_the_same_encoding_goes_on_and_commits() {
-    let scratch = begun();
+    let scratch = Scratch::with_sample(2, 30);
     let out = scratch.out();
-    forge_plan(
+    // Before any facts name its digest.
+    scratch.convert_well(&[]);
+    forge_identity(
         &out,
         &of_version(env!("CARGO_PKG_VERSION")),
         &of_version("0.0.9"),
     );
-    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    for directory in fs::read_dir(&out).unwrap() {
+        let directory = directory.unwrap();
+        if directory.file_name() != "_tracelake" {
+            fs::remove_dir_all(directory.path()).unwrap();
+        }
+    }
+    fs::remove_file(out.join("_tracelake/manifest.json")).unwrap();
+    for index in [0, 1] {
+        shard(&scratch.src(), &out, index, 2, &[]).well();
+    }
     commit(&out).well();
     let manifest = fs::read_to_string(out.join("_tracelake/manifest.json")).unwrap();
     assert!(manifest.contains(&of_version("0.0.9")));
 }
 
+/// The name of a plan is its digest, so a damaged one is put again by the next shard.
 #[test]
-fn a_plan_that_is_gone_is_taken_over() {
+fn a_damaged_plan_is_put_again() {
     let scratch = begun();
     let out = scratch.out();
-    let narrower = ["--tables", "job_events"];
-    let run = convert(&scratch.src(), &out, &narrower);
-    refused(&run, "--take-over");
-    convert(
-        &scratch.src(),
-        &out,
-        &[&narrower[..], &["--take-over"]].concat(),
-    )
-    .well();
-    assert!(!out.join("_tracelake/plan.json").exists());
-    convert(&scratch.src(), &out, &[]).well();
-}
-
-/// A plan that can't be read says nothing, but what its workers have finished is kept.
-#[test]
-fn a_damaged_plan_is_taken_over() {
-    let whole = Scratch::with_sample(2, 30);
-    whole.convert_well(&[]);
-    for by_shards in [false, true] {
-        let scratch = begun();
-        let out = scratch.out();
-        let path = out.join("_tracelake/plan.json");
-        let plan = fs::read_to_string(&path).unwrap();
-        fs::write(&path, plan.replacen("\"shards\": 2", "\"shards\": 3", 1)).unwrap();
-        let before = tree(&out);
-        let again = ["--shard", "1/2"];
-        for arguments in [&[][..], &["--dry-run"], &again] {
-            let says = "run convert again with --take-over";
-            refused(&convert(&scratch.src(), &out, arguments), says);
-        }
-        refused(&commit(&out), "run convert again with --take-over");
-        assert_same_tree(&tree(&out), &before, "refused");
-        let arguments = if by_shards { &again[..] } else { &[] };
-        let taking = ["--take-over", "--progress", "json"];
-        let run = convert(&scratch.src(), &out, &[arguments, &taking].concat());
-        run.well();
-        if by_shards {
-            commit(&out).well();
-        } else {
-            assert!(run.stderr.contains("\"event\":\"kept\""), "{}", run.stderr);
-        }
-        assert_same(&out, &whole.out(), "taken over");
-    }
+    let path = plan_path(&out);
+    let plan = fs::read_to_string(&path).unwrap();
+    fs::write(&path, plan.replacen("\"shards\": 2", "\"shards\": 3", 1)).unwrap();
+    refused(&commit(&out), "the plan is damaged");
+    shard(&scratch.src(), &out, 1, 2, &[]).well();
+    commit(&out).well();
+    let one = scratch.path().join("one");
+    convert(&scratch.src(), &one, &[]).well();
+    assert_same(&out, &one, "put again");
 }
 
 #[test]
@@ -189,7 +209,7 @@ fn a_commit_says_what_is_missing_and_which_shard_it_belongs_to() {
         "{}",
         early.message()
     );
-    let json = fs::read(out.join("_tracelake/plan.json")).unwrap();
+    let json = fs::read(plan_path(&out)).unwrap();
     let plan: Value = serde_json::from_slice(&json).unwrap();
     for part in plan["parts"].as_array().unwrap() {
         let named = early.message().contains(part["table"].as_str().unwrap());
@@ -223,8 +243,7 @@ fn a_commit_refuses_what_is_not_sharded() {
     let begun = scratch.path().join("my lake");
     fs::create_dir_all(begun.join("_tracelake")).unwrap();
     fs::write(begun.join("_tracelake/lock"), "").unwrap();
-    let says = format!("run tracelake convert SRC '{}' --shard", begun.display());
-    refused(&commit(&begun), &says);
+    refused(&commit(&begun), "not a lake");
     // A plain run that failed is finished by a plain run.
     let last = "task_usage/part-00000-of-00001.csv.gz";
     let whole = fs::read(scratch.src().join(last)).unwrap();
@@ -264,7 +283,7 @@ fn unknown_files_are_refused_by_the_commit() {
     commit(&out).well();
 }
 
-/// A worker and a run that needs the lake alone exclude each other.
+/// Any number of runs work on a lake at the same time; only what has it alone waits for none of them.
 #[test]
 fn a_run_waits_for_no_worker() {
     let busy = crate::crash::busy();
@@ -273,15 +292,19 @@ fn a_run_waits_for_no_worker() {
     let mut working = crate::crash::Working::start(&busy.src(), &out, &["--shard", "0/2"]);
     working.wait_for("\"started\"");
     working.hold();
+    let lake = out.to_str().unwrap();
     let says = "another tracelake is working on this lake";
-    refused(&convert(&busy.src(), &out, &[]), says);
-    refused(&commit(&out), says);
-    // Another shard may come in.
+    refused(&run(["commit", lake, "--forget"]), says);
+    refused(&run(["commit", lake, "--remove-unnamed"]), says);
+    refused(&convert(&busy.src(), &out, &["--overwrite"]), says);
+    refused(&commit(&out), "not finished");
+    // Another shard, and a run that makes all of it.
     let other = start(&busy.src(), &out, 1, 2, &[]);
     ended(other.wait_with_output().unwrap()).well();
+    convert(&busy.src(), &out, &[]).well();
     working.end().0.well();
     commit(&out).well();
-    assert_same(&out, &busy.out(), "after both");
+    assert_same(&out, &busy.out(), "after all");
 }
 
 #[test]
@@ -333,16 +356,15 @@ fn the_policy_may_differ_until_a_row_is_rejected() {
         3,
         "{failed:?}"
     );
-    let mut first = true;
     for index in (0..4).filter(|&index| failed[index as usize]) {
+        // A shard looks at its own parts alone.
+        assert_eq!(shard(&scratch.src(), &out, index, 4, &[]).code, 4);
         let rejecting = ["--on-bad-row", "reject"];
-        if !first {
-            let run = shard(&scratch.src(), &out, index, 4, &[]);
-            refused(&run, "on-bad-row was reject and is now fail");
-        }
         assert_eq!(shard(&scratch.src(), &out, index, 4, &rejecting).code, 3);
-        first = false;
+        let run = shard(&scratch.src(), &out, index, 4, &[]);
+        refused(&run, "that were rejected");
     }
+    refused(&convert(&scratch.src(), &out, &[]), "that were rejected");
     assert_eq!(commit(&out).code, 3);
     assert_same(&out, &one, "rejected");
 }
@@ -356,7 +378,7 @@ fn rejects_are_counted_by_each_worker_and_by_the_commit() {
         let run = shard(&scratch.src(), &out, index, 4, &options);
         assert!([0, 3].contains(&run.code), "{}", run.stderr);
     }
-    let many = commit(&out);
+    let many = run(["commit", out.to_str().unwrap(), "--max-rejects", "1"]);
     assert_eq!(many.code, 4, "{}", many.stderr);
     assert!(
         many.message().contains("more than 1 rows are rejected"),

@@ -128,18 +128,29 @@ fn a_run_that_made_some_parts_before_makes_the_same_lake() {
         for step in steps {
             convert(&scratch, step).well();
         }
-        assert_same_tree(
-            &tree(&scratch.out()),
-            &tree(&expected.out()),
-            &format!("{steps:?}"),
-        );
+        // The manifest says which parts were made from a beginning of the file; what is committed never changes.
+        let is_of_beginning = steps.iter().any(|step| step.contains(&"--parts"));
+        let files = |lake: &Scratch| {
+            let mut files = tree(&lake.out()).unwrap();
+            files.retain(|path, _| !is_of_beginning || path != "_tracelake/manifest.json");
+            files
+        };
+        assert!(files(&scratch) == files(&expected), "{steps:?}");
+        let (out, src) = (scratch.out(), source.src());
+        let verify = [
+            "verify",
+            out.to_str().unwrap(),
+            "--source",
+            src.to_str().unwrap(),
+        ];
+        tracelake_testkit::run(verify).well();
         // Nothing is left to do, and a lost part is made again.
         convert(&scratch, &[]).well();
         let lost = format!("{}/file_number=1/part-00001.parquet", table.name);
         fs::remove_file(scratch.out().join(lost)).unwrap();
         let run = convert(&scratch, &[]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        assert_same_tree(&tree(&scratch.out()), &tree(&expected.out()), "a lost part");
+        assert!(files(&scratch) == files(&expected), "a lost part");
     }
     let verified = run([
         "verify".into(),

@@ -268,8 +268,8 @@ fn an_object_that_is_replaced_after_its_last_byte_is_not_committed() {
             .and_then(|()| ensure(!path.exists(), || "OUT is there".to_owned()))
             .and_then(|()| {
                 let left = server.objects("bucket/lake/");
-                let is_plan = |name: &String| name == "_tracelake/plan.json";
-                ensure(left.keys().all(is_plan), || {
+                let is_identity = |name: &String| name == "_tracelake/lake.json";
+                ensure(left.keys().all(is_identity), || {
                     format!("{:?} is left", left.keys())
                 })
             })

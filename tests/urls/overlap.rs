@@ -57,9 +57,10 @@ fn convert(most: usize, is_held: fn(&Asked) -> bool) {
     let begun = Mutex::new(false);
     let server = Server::of(&source.src(), "bucket/source/", move |asked| {
         let mut begun = begun.lock().unwrap();
-        // Until there is a plan, one thing is asked after the other.
-        *begun |= asked.method == "PUT" && asked.path.ends_with("/plan.json");
-        let is_held = *begun && is_held(asked);
+        // Until the lake has its identity, one thing is asked after the other.
+        let is_identity = asked.path.ends_with("/lake.json");
+        *begun |= asked.method == "PUT" && is_identity;
+        let is_held = *begun && !is_identity && is_held(asked);
         drop(begun);
         if is_held {
             held.pass();

@@ -6,7 +6,6 @@ use tracelake_verify::Verification;
 
 /// The outputs of an addition aren't foreign, whenever `verify` has read the manifest.
 #[test]
-#[ignore = "one protocol"]
 fn outputs_that_are_added_in_the_meantime_are_no_finding() {
     let scratch = Scratch::new();
     let add = |table| convert(&committed_sample(), &scratch.out(), &["--tables", table]).well();

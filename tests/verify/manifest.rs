@@ -54,6 +54,6 @@ fn a_manifest_without_a_digest_is_refused() {
     );
     assert!(
         run.message()
-            .ends_with("run convert again to write it again")
+            .ends_with("run convert again, for all parts of the lake, to write it again")
     );
 }

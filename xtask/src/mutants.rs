@@ -21,12 +21,12 @@ struct Whole {
     tests: Option<&'static str>,
 }
 
-/// The records of a lake: manifest, plan, journals and the paths of outputs.
+/// The records of a lake: manifest, plan, facts and the paths of outputs.
 const FACTS: &[&str] = &[
     "crates/lake/src/manifest/*.rs",
     "crates/lake/src/plan_file.rs",
-    "crates/lake/src/store/facts.rs",
-    "crates/lake/src/store/outputs.rs",
+    "crates/lake/src/facts.rs",
+    "crates/lake/src/outputs.rs",
 ];
 
 /// The ground floor of the encoder, and everything that writes lakes.

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, ensure};
 use crate::buckets::MOTO;
 use crate::readers::environment;
 use crate::rig::{Score, build_with, text};
-use judge::{Judge, MANIFEST, REFUSED, check_end};
+use judge::{Judge, MANIFEST, check_end};
 use moto::{Moto, OUT, Objects};
 use proxy::Proxy;
 use schedule::{End, Network, Schedule, Selection, Start, Task, Writer};
@@ -86,8 +86,7 @@ impl Races {
             let code = output.status.code();
             let end = code.map_or("was killed".to_owned(), |code| format!("exit {code}"));
             *ends.entry(format!("writers: {end}")).or_default() += 1;
-            let commits = matches!(writer.task, Task::Convert | Task::TakeOver);
-            if code == Some(0) && commits {
+            if code == Some(0) && writer.task == Task::Convert {
                 done.insert(writer.selection);
             }
         }
@@ -101,7 +100,8 @@ impl Races {
         for (output, writer) in ended.iter().zip(&schedule.writers) {
             let is_killed = output.status.code().is_none() && writer.end != End::Undisturbed;
             if !is_killed {
-                check_end(output, writer.network != Network::default())?;
+                let may_refuse = writer.task == Task::Commit;
+                check_end(output, may_refuse, writer.network != Network::default())?;
             }
         }
         finished
@@ -179,9 +179,6 @@ impl Races {
         }
         match writer.task {
             Task::Convert | Task::Commit => {}
-            Task::TakeOver => {
-                command.arg("--take-over");
-            }
             Task::Shard { index, of } => {
                 command.args(["--shard", &format!("{index}/{of}")]);
             }
@@ -196,8 +193,8 @@ impl Races {
         Ok(command.args(["verify", OUT]).output()?)
     }
 
-    /// Finishes the lake as a user does: runs what was asked for again until each is done or refused, follows
-    /// the hints of refusals, and checks what that made.
+    /// Finishes the lake as a user does: runs what was asked for again, commits what shards have made, and forgets what
+    /// stands beside the lake. No run may be refused.
     fn finish(
         &self,
         schedule: &Schedule,
@@ -206,14 +203,11 @@ impl Races {
         ends: &mut Ends,
     ) -> Result<()> {
         let mut asked = done.clone();
-        let converts = |writer: &&Writer| writer.task != Task::Commit;
-        asked.extend(
-            schedule
-                .writers
-                .iter()
-                .filter(converts)
-                .map(|writer| writer.selection),
-        );
+        let converts = schedule
+            .writers
+            .iter()
+            .filter(|writer| writer.task != Task::Commit);
+        asked.extend(converts.map(|writer| writer.selection));
         if let Start::Begun(selection) = schedule.start {
             asked.insert(selection);
         }
@@ -226,72 +220,49 @@ impl Races {
             *ends.entry("lakes: none".to_owned()).or_default() += 1;
             return Ok(());
         }
-        let mut pending: Vec<Selection> = asked.iter().copied().collect();
-        let mut more: &[&str] = &[];
-        while !pending.is_empty() {
-            let mut refused = Vec::new();
-            for &selection in &pending {
-                let output = self.finishing(&self.judge.convert(selection, OUT)?, more, said)?;
-                if output.status.success() {
-                    more = &[];
-                    continue;
-                }
-                refused.push(selection);
-                if text(&output).contains("--remove-unnamed") {
-                    let commit = ["commit", OUT, "--remove-unnamed"].map(str::to_owned);
-                    self.finishing(&commit, &[], said)?;
-                }
-            }
-            if refused == pending {
-                if !more.is_empty() {
-                    break;
-                }
-                more = &["--take-over"];
-            }
-            pending = refused;
+        for &selection in &asked {
+            self.finishing(&self.judge.convert(selection, OUT)?, said)?;
+        }
+        for more in [&[][..], &["--forget"]] {
+            let commit = [&["commit", OUT][..], more].concat();
+            self.finishing(
+                &commit.into_iter().map(str::to_owned).collect::<Vec<_>>(),
+                said,
+            )?;
         }
         let found = self.moto.objects()?;
         self.judge.check_data(&found)?;
         let verified = self.verify()?;
-        let is_lake = found.contains_key(MANIFEST) && verified.status.success();
         ensure!(
-            is_lake || !pending.is_empty(),
+            verified.status.success(),
             "the finished lake: {}",
             text(&verified)
         );
-        if is_lake || !done.is_empty() {
-            self.judge.check_kept(&found, done)?;
-        }
-        if !pending.is_empty() {
-            *ends.entry("lakes: refused".to_owned()).or_default() += 1;
-            return Ok(());
-        }
+        self.judge.check_kept(&found, done)?;
         *ends.entry("lakes: finished".to_owned()).or_default() += 1;
-        // Release files stay where nothing was added.
-        let is_released =
-            matches!(schedule.start, Start::Released(_)) && found.contains_key("README.md");
-        let expected = self.judge.lake(&asked, is_released)?;
+        let mut expected = self.judge.lake(&asked, false)?;
+        if let Start::Released(selection) = schedule.start {
+            // Files of a release stay as they were, and describe the lake before the additions.
+            let selections = BTreeSet::from([selection]);
+            let before = self.judge.lake(&selections, false)?;
+            let mut release = self.judge.lake(&selections, true)?;
+            release.retain(|name, _| !before.contains_key(name));
+            expected.extend(release);
+        }
         Judge::check_same(&found, &expected)
     }
 
     /// Runs one command of the user who finishes the lake.
-    fn finishing(&self, arguments: &[String], more: &[&str], said: &mut String) -> Result<Output> {
+    fn finishing(&self, arguments: &[String], said: &mut String) -> Result<()> {
         let mut command = self.judge.command(self.moto.address(), "finish");
-        let output = command.args(arguments).args(more).output()?;
-        *said += &format!(
-            "  then {} {} {}: {}\n",
-            arguments.first().map_or("", String::as_str),
-            arguments.get(3..).unwrap_or_default().join(" "),
-            more.join(" "),
-            shortened(&output)
-        );
-        check_end(&output, false)?;
-        let code = output.status.code();
+        let output = command.args(arguments).output()?;
+        *said += &format!("  then {}: {}\n", arguments.join(" "), shortened(&output));
         ensure!(
-            matches!(code, Some(0 | REFUSED)),
-            "exit {code:?} while the lake is finished"
+            output.status.success(),
+            "{} fails while the lake is finished",
+            arguments.join(" ")
         );
-        Ok(output)
+        Ok(())
     }
 }
 

@@ -133,6 +133,8 @@ impl Rig {
             return tree(out);
         };
         let objects = store.server.objects(OBJECTS).into_iter();
+        // Facts stay in a bucket.
+        let objects = objects.filter(|(name, _)| !name.starts_with("_tracelake/facts/"));
         Ok(objects.map(|(name, bytes)| (name.into(), bytes)).collect())
     }
 
@@ -358,6 +360,9 @@ fn spoil(source: &Path) -> Result<()> {
 const BAD_ROW: &[u8] =
     b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01\x04\0\xfb\xffbad\n\x3e\x06\x3a\x18\x04\0\0\0";
 
+/// What a lake on a disk has besides its files.
+const LOCKS: [&str; 2] = ["_tracelake/lock", "_tracelake/work"];
+
 /// Reads every file below a directory, but not the lock; nothing where there is no directory.
 pub(crate) fn tree(directory: &Path) -> Result<Tree> {
     let mut tree = Tree::new();
@@ -370,7 +375,7 @@ pub(crate) fn tree(directory: &Path) -> Result<Tree> {
             let path = entry?.path();
             if path.is_dir() {
                 open.push(path);
-            } else if !path.ends_with("_tracelake/lock") {
+            } else if !LOCKS.iter().any(|lock| path.ends_with(lock)) {
                 tree.insert(
                     path.strip_prefix(directory)?.to_path_buf(),
                     fs::read(&path)?,

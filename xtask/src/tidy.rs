@@ -42,6 +42,68 @@ fn modules_form_no_circle() {
     }
 }
 
+/// What others count on is put, replaced and removed by the crate of the commit protocol alone.
+#[test]
+fn only_the_lake_changes_objects() {
+    let mut found = sources();
+    let changes = [
+        ".put_new(",
+        ".put_if_absent(",
+        ".swap(&",
+        ".remove_all(",
+        ".upload(",
+    ];
+    let is_of =
+        |path: &str, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let calls = |text: &str| changes.iter().any(|change| text.contains(change));
+    found.retain(|_, text| calls(text.split("[cfg(test)]").next().unwrap()));
+    assert!(
+        found.keys().any(|path| path.starts_with("crates/lake/")),
+        "the calls were not found"
+    );
+    found.retain(|path, _| {
+        !is_of(
+            path,
+            &[
+                "crates/lake/",
+                "crates/location/",
+                "crates/testkit/",
+                "xtask/src/tidy.rs",
+            ],
+        )
+    });
+    let paths: Vec<String> = found.into_keys().collect();
+    assert!(paths.is_empty(), "leave it to the crate lake: {paths:?}");
+}
+
+/// The last column of the protocol's tables names tests.
+#[test]
+fn the_tests_of_the_commit_protocol_exist() {
+    let root = crate::root().unwrap();
+    let page = fs::read_to_string(root.join("docs/internals/commit-protocol.md")).unwrap();
+    let texts = rust_files(vec![root.join("tests"), root.join("crates")]).into_iter();
+    let texts: Vec<String> = texts
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let mut tables = page
+        .split("\n\n")
+        .filter(|table| table.lines().next().unwrap().ends_with("| test |"));
+    let tables = [tables.next().unwrap(), tables.next().unwrap()].join("\n");
+    let rows = tables
+        .lines()
+        .filter(|row| !row.starts_with("|---") && !row.ends_with("| test |"));
+    for row in rows {
+        let last = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        for test in last.split(", ") {
+            let name = format!("fn {}(", test.trim_matches('`'));
+            assert!(
+                texts.iter().any(|text| text.contains(&name)),
+                "there is no {name}"
+            );
+        }
+    }
+}
+
 /// How long README's commands take is what `.ci/build-times --record` measured.
 #[test]
 fn pages_quote_the_build_times_that_are_recorded() {

@@ -208,7 +208,7 @@ impl Error {
 
     /// Says what to do, unless that is said already.
     #[must_use]
-    pub fn or_hint(self, hint: &'static str) -> Self {
+    pub fn or_hint(self, hint: impl Into<Cow<'static, str>>) -> Self {
         if self.0.hint.is_some() {
             self
         } else {

@@ -1,5 +1,7 @@
 //! The identity of a lake: what it was made by and from, and with which options.
 
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
@@ -71,9 +73,9 @@ macro_rules! with_origin {
     };
 }
 
-/// The format of manifest, plan and journal. Raised when one of their fields changes its meaning; a program refuses
-/// files of a later format.
-pub const FORMAT: u32 = 1;
+/// The format of the files in a lake's home. Raised when one of their fields changes its meaning; a program refuses files
+/// of another format. 1 was that of lakes without `lake.json`.
+pub const FORMAT: u32 = 2;
 
 /// The encoding of the bytes of outputs. Raised when the same rows and options give other bytes than before, and
 /// compared in place of the program's version: a lake may be finished by any version with the same encoding. That of
@@ -102,7 +104,7 @@ pub fn first() -> u32 {
 /// let then = Origin::new("a-trace", Settings::default());
 /// let mut now = then.clone();
 /// now.options.compression = Codec::Snappy;
-/// assert_eq!(then.difference(&now).unwrap(), "compression was zstd:3 and is now snappy");
+/// assert_eq!(then.differences(&now), ["compression was zstd:3 and is now snappy"]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
@@ -171,65 +173,63 @@ impl Origin {
         })
     }
 
-    /// Describes the first difference to the origin of another run: `compression was zstd:3 and is
-    /// now snappy`, or `the lake holds all rows; this run asks for --sample 0/4`.
+    /// Describes each difference to the origin of another run: `compression was zstd:3 and is now snappy`, or `the lake
+    /// holds all rows; this run asks for --sample 0/4`. The policy for bad rows is none: a part without rejected rows has
+    /// the same bytes under either policy.
     #[must_use]
-    pub fn difference(&self, now: &Self) -> Option<String> {
+    pub fn differences(&self, now: &Self) -> Vec<String> {
         let (then, now) = (self.fields(), now.fields());
-        let value = |fields: &[(String, String)], name: &str| {
-            let field = fields.iter().find(|(known, _)| known == name);
-            match field {
-                Some((_, value)) => Some(value.clone()),
-                None if name == "description" => Some("that of a built-in trace".to_owned()),
-                None => None,
-            }
+        let value = |fields: &BTreeMap<String, String>, name: &str| match fields.get(name) {
+            None if name == "description" => Some("that of a built-in trace".to_owned()),
+            value => value.cloned(),
         };
-        let mut names = then.iter().chain(&now).map(|(name, _)| name);
-        let name = names.find(|name| value(&then, name) != value(&now, name))?;
-        Some(match (value(&then, name), value(&now, name)) {
-            (Some(then), Some(now)) => format!("{name} was {then} and is now {now}"),
-            (Some(then), None) => {
-                format!("the lake was made with --{name} {then}; this run doesn't ask for it")
-            }
-            (None, now) => {
-                let holds = match &name[..] {
-                    "sample" | "time" => "holds all rows".to_owned(),
-                    "columns" => "holds all columns".to_owned(),
-                    _ => format!("was made without --{name}"),
-                };
-                let asked = now.unwrap_or_default();
-                format!("the lake {holds}; this run asks for --{name} {asked}")
-            }
-        })
+        let mut names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+        if then.get("trace") != now.get("trace") {
+            // It follows from the trace.
+            names.retain(|name| *name != "encoding");
+        }
+        let differences = names.into_iter().filter_map(|name| {
+            Some(match (value(&then, name), value(&now, name)) {
+                (then, now) if then == now => return None,
+                (Some(then), Some(now)) => format!("{name} was {then} and is now {now}"),
+                (Some(then), None) => {
+                    format!("the lake was made with --{name} {then}; this run doesn't ask for it")
+                }
+                (None, now) => {
+                    let holds = match &name[..] {
+                        "sample" | "time" => "holds all rows".to_owned(),
+                        "columns" => "holds all columns".to_owned(),
+                        _ => format!("was made without --{name}"),
+                    };
+                    let asked = now.unwrap_or_default();
+                    format!("the lake {holds}; this run asks for --{name} {asked}")
+                }
+            })
+        });
+        differences.collect()
     }
 
-    /// This origin with the policy under which rows were rejected.
+    /// This origin with the policy for bad rows of a lake that has some, or none.
     #[must_use]
-    pub fn rejecting(&self) -> Self {
+    pub fn with_rejects(&self, has_rejects: bool) -> Self {
         let mut origin = self.clone();
-        origin.options.on_bad_row = OnBadRow::Reject;
+        origin.options.on_bad_row = match has_rejects {
+            true => OnBadRow::Reject,
+            false => OnBadRow::Fail,
+        };
         origin
     }
 
-    /// Like [`Self::difference`], but ignores the policy for bad rows: a part without rejected rows has the same
-    /// bytes under either policy.
-    #[must_use]
-    pub fn difference_but_policy(&self, now: &Self) -> Option<String> {
-        let mut then = self.clone();
-        then.options.on_bad_row = now.options.on_bad_row;
-        then.difference(now)
-    }
-
-    /// The error if a later program wrote this.
+    /// The error if another program wrote this.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if its format is newer than this program's.
+    /// [`ErrorKind::Refused`] if its format isn't this program's.
     pub fn check_format(&self) -> Result<()> {
         check_format(self.format, &self.version)
     }
 
     /// Every field that must agree, with its name. A new field doesn't compile until it is listed here.
-    fn fields(&self) -> Vec<(String, String)> {
+    fn fields(&self) -> BTreeMap<String, String> {
         let Self {
             tool,
             version: _,
@@ -247,14 +247,14 @@ impl Origin {
             ("source", source.to_owned()),
             ("encoding", encoding.to_string()),
         ];
-        let mut fields = identity
-            .map(|(name, value)| (name.to_owned(), value))
-            .to_vec();
+        let identity = identity.map(|(name, value)| (name.to_owned(), value));
         let of_description = description
             .clone()
             .map(|sha256| ("description".to_owned(), sha256));
+        let mut fields: BTreeMap<String, String> = identity.into_iter().collect();
         fields.extend(of_description);
         fields.extend(options.named());
+        fields.remove("on-bad-row");
         fields
     }
 }
@@ -277,13 +277,18 @@ pub fn unreadable(what: &str, json: impl Read, error: serde_json::Error) -> Erro
     })
 }
 
-fn check_format(format: u32, version: &str) -> Result<()> {
-    if format <= FORMAT {
-        return Ok(());
-    }
+/// Checks the format of a file.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if it isn't that of this program.
+pub fn check_format(format: u32, version: &str) -> Result<()> {
+    let hint = match format.cmp(&FORMAT) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Greater => "use that version or a later one",
+        Ordering::Less => "convert again, into another directory or with --overwrite",
+    };
     let shown = escape(version.as_bytes(), 40);
-    let reason = format!(
-        "tracelake {shown} wrote it, in format {format}; this program reads up to {FORMAT}"
-    );
-    Err(Error::new(ErrorKind::Refused, reason).hint("use that version or a later one"))
+    let reason =
+        format!("tracelake {shown} wrote it, in format {format}; this program reads {FORMAT}");
+    Err(Error::new(ErrorKind::Refused, reason).hint(hint))
 }

@@ -1,8 +1,8 @@
 //! Digests that small files carry of themselves, so that a flipped bit is found before it is believed.
 //!
-//! A document (manifest, plan) ends in a line with the digest of every byte before that line, and a closing
-//! brace: `head -n -2 manifest.json | sha256sum` checks it by hand. A line of a journal ends in the digest
-//! of what is before it in the line.
+//! A document (manifest, identity) ends in a line with the digest of every byte before that line, and a closing
+//! brace: `head -n -2 manifest.json | sha256sum` checks it by hand. Facts are one line, which ends in the digest
+//! of what is before it.
 
 use std::io::{self, BufWriter, Write};
 
@@ -131,7 +131,7 @@ pub fn sha256(bytes: &[u8]) -> String {
 const BEFORE_DIGEST: &[u8] = b",\"sha256\":\"";
 const AFTER_DIGEST: &[u8] = b"\"}\n";
 
-/// A line of a journal: a JSON object in one line, with the digest of what is before it as the last field.
+/// Facts: a JSON object in one line, with the digest of what is before it as the last field.
 ///
 /// # Panics
 /// If `json` is not an object.
@@ -145,7 +145,7 @@ pub fn line(mut json: Vec<u8>) -> Vec<u8> {
     json
 }
 
-/// The JSON object in a line of a journal; `None` if the line doesn't have the digest of its content.
+/// The JSON object in a line; `None` if the line doesn't have the digest of its content.
 #[must_use]
 pub fn content(line: &[u8]) -> Option<Vec<u8>> {
     let rest = line.strip_suffix(AFTER_DIGEST)?;

@@ -1,23 +1,20 @@
-//! `_tracelake/plan.json`: what the workers of one lake agree on before any of them writes.
+//! `_tracelake/plans/<digest>.json`: the parts that the shards of one command make.
 //!
-//! The first worker writes it, and every other one compares it with its own. It is plain data with
-//! relative paths, so workers may see the source and the lake under different roots.
+//! It depends on the command and the source alone, so all shards have the same. It is plain data with relative paths, so
+//! workers may see the source and the lake under different roots.
 
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{self, Write};
 use std::iter;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::origin::unreadable;
+use tracelake_core::origin::{FORMAT, check_format, unreadable};
 use tracelake_core::part_key::{CellName, PartKey, read_cell};
 use tracelake_core::seal;
-use tracelake_core::with_origin;
 use tracelake_core::words;
 
 use crate::manifest::{PartFacts, is_relative};
@@ -29,32 +26,23 @@ pub const MOST_SHARDS: u32 = 1_000_000;
 /// memory, a plan of short strings takes eight times as much.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-with_origin! {
-    /// The content of `_tracelake/plan.json`.
-    pub struct PlanFile {
-        /// The program that makes the lake, and the options. `on_bad_row` is that of the first worker: it
-        /// doesn't matter until a row is rejected.
-        pub origin: Origin,
-        /// The SHA-256 of the finished manifest that the plan adds to, if it adds to one; in a bucket,
-        /// `base-<digest>.json` has a copy of it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub base: Option<String>,
-        /// How many shards there are; 1 if a run without `--shard` put the plan.
-        pub shards: u32,
-        /// The most rows that may be rejected in the whole lake, as the first worker was asked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub max_rejects: Option<u64>,
-        /// The tables to convert, with the order of the fields in their files.
-        pub tables: Vec<PlannedTable>,
-        /// The parts that are files.
-        pub parts: Vec<PlannedPart>,
-        /// The files that are cut into parts.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub streams: Vec<PlannedStream>,
-        /// The tables to derive.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        pub derived: Vec<PlannedDerived>,
-    }
+/// The content of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// [`FORMAT`].
+    format: u32,
+    /// How many shards there are; 1 for a run without `--shard`, which doesn't put its plan.
+    pub shards: u32,
+    /// The tables to convert, with the order of the fields in their files.
+    pub tables: Vec<PlannedTable>,
+    /// The parts that are files.
+    pub parts: Vec<PlannedPart>,
+    /// The files that are cut into parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<PlannedStream>,
+    /// The tables to derive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub derived: Vec<PlannedDerived>,
 }
 
 /// A table to convert.
@@ -148,7 +136,7 @@ pub struct PlannedDerived {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if it can't.
-pub fn check_bytes(bytes: u64) -> Result<()> {
+fn check_bytes(bytes: u64) -> Result<()> {
     if bytes <= MOST_BYTES {
         return Ok(());
     }
@@ -158,22 +146,33 @@ pub fn check_bytes(bytes: u64) -> Result<()> {
 }
 
 impl PlanFile {
+    /// The plan of these tables for some shards, none of which has a part yet.
+    #[must_use]
+    pub fn new(shards: u32, tables: Vec<PlannedTable>) -> Self {
+        Self {
+            format: FORMAT,
+            shards,
+            tables,
+            parts: Vec::new(),
+            streams: Vec::new(),
+            derived: Vec::new(),
+        }
+    }
+
     /// Reads a plan.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if `json` isn't one, is damaged, has more than [`MOST_SHARDS`] shards or none,
-    /// or a later version wrote it.
+    /// or another version wrote it.
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        check_bytes(json.len() as u64)?;
         if !seal::is_whole(json) {
             let reason = "the plan is damaged: its content doesn't match the digest at its end";
-            return Err(Error::new(ErrorKind::Refused, reason)
-                .hint("if nothing else works on this lake, run convert again with --take-over"));
+            return Err(Error::new(ErrorKind::Refused, reason));
         }
         let plan: Self = serde_json::from_slice(json).map_err(|error| {
             unreadable("a plan", json, error).or_hint("use the version of tracelake that wrote it")
         })?;
-        plan.origin.check_format()?;
+        check_format(plan.format, "another version")?;
         plan.check_streams()?;
         plan.check_shards()?;
         let parts = plan.parts.iter().map(|part| &part.source);
@@ -182,14 +181,6 @@ impl PlanFile {
             let shown = escape(source.path.as_bytes(), 200);
             let reason = format!("not a plan: {shown} is a path that leads out of the source");
             return Err(Error::new(ErrorKind::Refused, reason));
-        }
-        if let Some(base) = &plan.base
-            && !(base.len() == 64 && base.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        {
-            return Err(Error::new(
-                ErrorKind::Refused,
-                "not a plan: base is no SHA-256",
-            ));
         }
         Ok(plan)
     }
@@ -228,20 +219,15 @@ impl PlanFile {
         }
     }
 
-    /// Writes `plan.json`, its digest included.
+    /// The bytes of the file.
     ///
     /// # Errors
-    /// If `file` can't be written to.
-    pub fn write(&self, file: impl Write) -> io::Result<()> {
-        seal::write_document(file, self).map(drop)
-    }
-
-    /// The bytes of `plan.json`.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
+    /// [`ErrorKind::Refused`] if they are too many to be read back.
+    pub fn to_json(&self) -> Result<Vec<u8>> {
         let mut json = Vec::new();
-        self.write(&mut json).expect("memory takes any bytes");
-        json
+        seal::write_document(&mut json, self).map_err(|error| Error::disk("write", error))?;
+        check_bytes(json.len() as u64)?;
+        Ok(json)
     }
 
     /// How many files a shard reads, and their size in bytes; `None` if that of one isn't known.
@@ -274,67 +260,11 @@ impl PlanFile {
         iter::once(table).chain(mine.map(|derived| &derived.table[..]))
     }
 
-    /// A planned file that isn't the one from which a part was made, with its table.
-    #[must_use]
-    pub fn changed_source(&self, made: &[(Arc<str>, PartFacts)]) -> Option<(&str, &str)> {
-        let entries = made.iter();
-        let facts_of: BTreeMap<(&str, PartKey), &PartFacts> = entries
-            .map(|(table, facts)| ((&table[..], facts.key()), facts))
-            .collect();
-        let mut parts = self.parts.iter();
-        parts.find_map(|part| {
-            let facts = facts_of.get(&(&part.table[..], part.key()))?;
-            let same = part.source.is_source_of(facts);
-            (!same).then_some((&part.source.path[..], &part.table[..]))
-        })
-    }
-
     /// The file that is cut into the parts of a table.
     #[must_use]
     pub fn stream_of(&self, table: &str) -> Option<&PlannedStream> {
         let mut streams = self.streams.iter();
         streams.find(|stream| stream.tables.iter().any(|name| name == table))
-    }
-
-    /// The first difference to another worker's plan: `shards was 4 and is now 3`. What doesn't decide
-    /// the lake, such as `on_bad_row`, `max_rejects` and `base`, is left out, and so is the number of shards
-    /// where one of the two is a run without shards.
-    #[must_use]
-    pub fn difference(&self, now: &Self) -> Option<String> {
-        let Self {
-            origin,
-            base: _,
-            shards,
-            max_rejects: _,
-            tables,
-            parts,
-            streams,
-            derived,
-        } = self;
-        if let Some(difference) = origin.difference_but_policy(&now.origin) {
-            return Some(difference);
-        }
-        if *shards != now.shards && *shards != 1 && now.shards != 1 {
-            return Some(format!("shards was {shards} and is now {}", now.shards));
-        }
-        let parts_differ = first_difference(parts, &now.parts, |part| {
-            (format!("{} {}", part.table, part.key()), &part.source)
-        });
-        let streams_differ = first_difference(streams, &now.streams, |stream| {
-            (stream.source.path.clone(), &stream.source)
-        });
-        if let Some(difference) = parts_differ.or(streams_differ) {
-            return Some(difference);
-        }
-        // The shard of each follows from its size and the number of shards.
-        let selected = |streams: &[PlannedStream]| -> Vec<_> {
-            (streams.iter())
-                .map(|stream| (stream.tables.clone(), stream.selected.clone()))
-                .collect()
-        };
-        let same = (tables, derived) == (&now.tables, &now.derived)
-            && selected(streams) == selected(&now.streams);
-        (!same).then(|| "the tables, their fields, --parts or --derive changed".to_owned())
     }
 }
 
@@ -435,39 +365,4 @@ impl PlannedStream {
         // A table published in one file has no cells.
         key.cell.is_none() && self.selected.as_ref().is_none_or(selects)
     }
-}
-
-/// The first of two lists of files that is only in one of them, or differs.
-fn first_difference<T>(
-    then: &[T],
-    now: &[T],
-    named: impl Fn(&T) -> (String, &PlannedSource),
-) -> Option<String> {
-    let lists = |list: &[T]| list.iter().map(|one| named(one).0).collect::<Vec<_>>();
-    let (names, names_now) = (lists(then), lists(now));
-    let known: BTreeSet<&String> = names.iter().collect();
-    let known_now: BTreeSet<&String> = names_now.iter().collect();
-    if let Some(gone) = names.iter().find(|name| !known_now.contains(name)) {
-        return Some(format!("{gone} is in that plan, but not in this run"));
-    }
-    if let Some(new) = names_now.iter().find(|name| !known.contains(name)) {
-        return Some(format!("{new} is in this run, but not in that plan"));
-    }
-    let mut pairs = then.iter().zip(now);
-    pairs.find_map(|(then, now)| {
-        let ((name, then), (_, now)) = (named(then), named(now));
-        if then.path != now.path {
-            return Some(format!(
-                "the file of {name} was {} and is now {}",
-                then.path, now.path
-            ));
-        }
-        let differ = |(then, now): &(u64, u64)| then != now;
-        if let Some((then, now)) = then.bytes.zip(now.bytes).filter(differ) {
-            return Some(format!("{name} had {then} bytes and has now {now}"));
-        }
-        let digests = then.sha256.zip(now.sha256);
-        let differ = digests.is_some_and(|(then, now)| then != now);
-        differ.then(|| format!("{name} has another published SHA-256 than when it was planned"))
-    })
 }

@@ -3,7 +3,7 @@
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
+use super::{Entry, Listed, LocationKind, Tag, Tagged, Url, Version};
 
 fn absent() -> Error {
     Error::new(ErrorKind::Failed, "this build of tracelake reads no URLs")
@@ -42,7 +42,7 @@ impl Download {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn confirm(&self, _: Option<&Context>) -> Result<()> {
+    pub(super) fn confirm(&self, _: Option<&Context>) -> Result<Option<String>> {
         Err(absent())
     }
 }
@@ -96,7 +96,7 @@ impl Upload {
     }
 
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn complete(self) -> Result<Option<String>> {
+    pub(super) fn complete(self) -> Result<()> {
         Err(absent())
     }
 }
@@ -111,7 +111,7 @@ pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
     Err(absent().at(url.to_string()))
 }
 
-pub(super) fn put(url: &Url, _: Vec<u8>) -> Result<()> {
+pub(super) fn swap(url: &Url, _: &Tag, _: Vec<u8>) -> Result<bool> {
     Err(absent().at(url.to_string()))
 }
 
@@ -123,6 +123,6 @@ pub(super) fn remove(_: Vec<Url>) -> Result<()> {
     Err(absent())
 }
 
-pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Tagged>> {
+pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Option<Tagged>>> {
     Err(absent())
 }

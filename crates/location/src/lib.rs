@@ -241,10 +241,7 @@ impl Location {
         let read = self.open()?.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(|error| from_read(error).or_at(self))?;
         if bytes.len() as u64 > limit {
-            let reason = format!("is larger than {limit} bytes; such a file never is");
-            return Err(Error::new(ErrorKind::Corrupt, reason)
-                .at(self)
-                .hint("it is not what its name says: move it away"));
+            return Err(too_large(limit).at(self));
         }
         Ok(bytes)
     }
@@ -263,20 +260,21 @@ impl Url {
         !self.is_web()
     }
 
-    /// Puts a small object in the place of what has its name.
-    pub fn put(&self, bytes: Vec<u8>) -> Result<()> {
-        objects::put(self, bytes)
-    }
-
     /// Puts a small object where there is none; false if there is one.
     pub fn put_new(&self, bytes: Vec<u8>) -> Result<bool> {
         objects::put_new(self, bytes)
     }
 
-    /// Reads small objects below this one, in this order; those that are gone are left out.
-    pub fn read_all(&self, paths: Vec<String>, limit: u64) -> Result<Vec<Vec<u8>>> {
+    /// Puts a small object in the place of the bytes with this tag; false if it has other bytes, or is gone.
+    pub fn swap(&self, known: &Tag, bytes: Vec<u8>) -> Result<bool> {
+        objects::swap(self, known, bytes)
+    }
+
+    /// Reads small objects below this one; `None` for one that isn't there.
+    pub fn read_all(&self, paths: &[String], limit: u64) -> Result<Vec<Option<Vec<u8>>>> {
         let read = objects::read_all(paths.iter().map(|path| self.join(path)).collect(), limit)?;
-        Ok(read.into_iter().map(|(bytes, _)| bytes).collect())
+        let read = read.into_iter();
+        Ok(read.map(|found| found.map(|(bytes, _)| bytes)).collect())
     }
 
     /// Reads this object if it is small; `None` if there is none.
@@ -286,7 +284,9 @@ impl Url {
 
     /// Reads this object if it is small, with its tag; `None` if there is none.
     pub fn read_tagged(&self, limit: u64) -> Result<Option<Tagged>> {
-        Ok(objects::read_all(vec![self.clone()], limit)?.pop())
+        Ok(objects::read_all(vec![self.clone()], limit)?
+            .pop()
+            .flatten())
     }
 
     /// Removes objects below this one, in any order and as many at a time as the store takes; that there are none is no
@@ -303,11 +303,12 @@ impl Url {
     }
 
     /// The objects of these paths below this one; those that aren't there are left out.
-    pub fn look_up(&self, paths: Vec<String>) -> Result<Vec<Listed>> {
+    pub fn look_up(&self, paths: &[String]) -> Result<Vec<Listed>> {
         let urls = paths.iter().map(|path| self.join(path)).collect();
         let found = objects::versions(urls)?.into_iter().zip(paths);
         let listed = found.filter_map(|(found, path)| {
             let (bytes, etag) = found?;
+            let path = path.clone();
             Some(Listed { path, bytes, etag })
         });
         Ok(listed.collect())
@@ -322,8 +323,27 @@ impl Url {
 /// The size of an object, and what its store names its content by.
 type Version = (u64, Option<String>);
 
-/// The bytes of an object, and the tag that its store gives to these bytes and no others, if there is one.
-pub type Tagged = (Vec<u8>, Option<String>);
+/// The bytes of an object, and what its store names them by.
+pub type Tagged = (Vec<u8>, Tag);
+
+/// What a store names the bytes of an object by, to swap them for others: an ETag, or a generation on Google. Both are
+/// opaque: a store may give another one for each time that the same bytes are written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tag {
+    pub(crate) etag: Option<String>,
+    pub(crate) generation: Option<String>,
+}
+
+impl Tag {
+    /// A tag that no object has.
+    #[must_use]
+    pub fn of_nothing() -> Self {
+        Self {
+            etag: Some("\"00000000000000000000000000000000\"".to_owned()),
+            generation: Some("1".to_owned()),
+        }
+    }
+}
 
 /// An object in the listing of a bucket.
 #[derive(Debug, Clone)]
@@ -357,10 +377,16 @@ impl Upload {
         self.0.set_aside()
     }
 
-    /// Makes the object visible; returns what the store names its content by.
-    pub fn complete(self) -> Result<Option<String>> {
+    /// Makes the object visible, in the place of what has its name.
+    pub fn complete(self) -> Result<()> {
         self.0.complete()
     }
+}
+
+/// The error for a small file that isn't one.
+fn too_large(limit: u64) -> Error {
+    let reason = format!("is larger than {limit} bytes; such a file never is");
+    Error::new(ErrorKind::Corrupt, reason).hint("it is not what its name says: move it away")
 }
 
 /// Removes from their stores what was sent of objects that were dropped before they were complete. Takes at most a second,
@@ -460,7 +486,7 @@ mod tests {
         let objects = std::sync::Arc::new(Memory::default());
         let bucket = Url::of_objects("bucket", objects);
         std::fs::write(directory.path().join("a"), "1").unwrap();
-        bucket.join("a").put(b"1".to_vec()).unwrap();
+        bucket.join("a").put_new(b"1".to_vec()).unwrap();
         for root in [Location::from(directory.path()), Location::Url(bucket)] {
             let found = ["a", "b"].map(|name| {
                 let location = root.join(name);
@@ -474,12 +500,29 @@ mod tests {
     fn objects_that_are_gone_are_left_out() {
         let bucket = Url::of_objects("bucket", std::sync::Arc::new(Memory::default()));
         for name in ["a", "c"] {
-            bucket.join(name).put(name.as_bytes().to_vec()).unwrap();
+            bucket.join(name).put_new(name.as_bytes().to_vec()).unwrap();
         }
         let all = || ["a", "b", "c"].map(str::to_owned).to_vec();
-        assert_eq!(bucket.read_all(all(), 9).unwrap(), [b"a", b"c"]);
+        let read = || {
+            let read = bucket.read_all(&all(), 9).unwrap().into_iter();
+            read.flatten().flatten().map(char::from).collect::<String>()
+        };
+        assert_eq!(read(), "ac");
         bucket.remove_all(&all()[..2]).unwrap();
-        assert_eq!(bucket.read_all(all(), 9).unwrap(), [b"c"]);
+        assert_eq!(read(), "c");
+    }
+
+    #[test]
+    fn bytes_are_swapped_for_those_that_were_read() {
+        let bucket = Url::of_objects("bucket", std::sync::Arc::new(Memory::default()));
+        let object = bucket.join("a");
+        assert!(!object.swap(&Tag::of_nothing(), b"1".to_vec()).unwrap());
+        object.put_new(b"1".to_vec()).unwrap();
+        assert!(!object.swap(&Tag::of_nothing(), b"2".to_vec()).unwrap());
+        let (_, tag) = object.read_tagged(9).unwrap().unwrap();
+        assert!(object.swap(&tag, b"2".to_vec()).unwrap());
+        assert!(!object.swap(&tag, b"3".to_vec()).unwrap());
+        assert_eq!(object.read_if_there(9).unwrap().unwrap(), b"2");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::own_bucket::Objects;
 /// use tracelake_location::{Location, Memory, Url};
 ///
 /// let bucket = Url::of_objects("bucket", Arc::new(Memory::default()));
-/// bucket.join("a/b").put(b"text".to_vec())?;
+/// bucket.join("a/b").put_new(b"text".to_vec())?;
 /// assert_eq!(Location::Url(bucket.join("a/b")).read_small(9)?, b"text");
 /// assert!(!bucket.join("a/b").put_new(Vec::new())?);
 /// # Ok::<(), tracelake_core::Error>(())
@@ -25,8 +25,7 @@ use super::own_bucket::Objects;
 #[derive(Debug, Default)]
 pub struct Memory {
     objects: Mutex<BTreeMap<String, Bytes>>,
-    /// The ETags that were asked for, each with what it is of. A plan can be large, and its ETag is asked for once for
-    /// each of its parts.
+    /// The ETags that were asked for, each with what it is of.
     etags: Mutex<BTreeMap<String, (Bytes, String)>>,
 }
 
@@ -99,10 +98,9 @@ impl Objects for Memory {
         Ok(below.collect())
     }
 
-    fn put(&self, path: &str, bytes: Bytes) -> Result<String> {
-        let etag = self.etag(path, &bytes);
+    fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
         self.objects().insert(path.to_owned(), bytes);
-        Ok(etag)
+        Ok(())
     }
 
     fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool> {
@@ -112,6 +110,15 @@ impl Objects for Memory {
             objects.insert(path.to_owned(), bytes);
         }
         Ok(is_new)
+    }
+
+    fn swap(&self, path: &str, known: &str, bytes: Bytes) -> Result<bool> {
+        let mut objects = self.objects();
+        let is_known = objects.get(path).is_some_and(|found| etag(found) == known);
+        if is_known {
+            objects.insert(path.to_owned(), bytes);
+        }
+        Ok(is_known)
     }
 
     fn remove(&self, paths: &[&str]) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::absent as remote;
 use crate::remote;
 
 use super::own_bucket::Objects;
-use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
+use super::{Entry, Listed, LocationKind, Tag, Tagged, Url, Version, too_large};
 
 fn of(url: &Url) -> Option<&Arc<dyn Objects>> {
     url.own.0.as_ref()
@@ -89,17 +89,21 @@ pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
     }
 }
 
-pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
-    match of(url) {
-        None => remote::put(url, bytes),
-        Some(own) => own.put(&url.path, bytes.into()).map(drop),
-    }
-}
-
 pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
     match of(url) {
         None => remote::put_new(url, bytes),
         Some(own) => own.put_new(&url.path, bytes.into()),
+    }
+}
+
+pub(super) fn swap(url: &Url, known: &Tag, bytes: Vec<u8>) -> Result<bool> {
+    match of(url) {
+        None => remote::swap(url, known, bytes),
+        Some(own) => own.swap(
+            &url.path,
+            known.etag.as_deref().unwrap_or_default(),
+            bytes.into(),
+        ),
     }
 }
 
@@ -116,15 +120,23 @@ pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
     }
 }
 
-pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Tagged>> {
-    match each(&urls, |own, path| own.read(path)) {
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Option<Tagged>>> {
+    let tagged = |(bytes, etag): (Bytes, String)| {
+        let tag = Tag {
+            etag: Some(etag),
+            generation: None,
+        };
+        (bytes.into(), tag)
+    };
+    let small = |(bytes, etag): (Bytes, String), path: &str| match bytes.len() as u64 <= limit {
+        true => Ok(tagged((bytes, etag))),
+        false => Err(too_large(limit).at(path)),
+    };
+    match each(&urls, |own, path| {
+        own.read(path)?.map(|read| small(read, path)).transpose()
+    }) {
         None => remote::read_all(urls, limit),
-        Some(read) => {
-            let found = read?.into_iter().flatten();
-            Ok(found
-                .map(|(bytes, etag)| (bytes.into(), Some(etag)))
-                .collect())
-        }
+        Some(read) => read,
     }
 }
 
@@ -166,14 +178,14 @@ impl Download {
         }
     }
 
-    pub(super) fn confirm(&self, context: Option<&Context>) -> Result<()> {
+    pub(super) fn confirm(&self, context: Option<&Context>) -> Result<Option<String>> {
         match self {
             Self::Remote(download) => download.confirm(context),
-            Self::Own(_, None) => Ok(()),
+            Self::Own(_, None) => Ok(None),
             Self::Own(url, Some((_, then))) => {
                 let now = of(url).map_or(Ok(None), |own| own.version(&url.path))?;
                 if now.is_some_and(|(_, now)| now == *then) {
-                    return Ok(());
+                    return Ok(Some(then.clone()));
                 }
                 Err(Error::new(ErrorKind::Failed, "changed while it was read").at(url.to_string()))
             }
@@ -273,13 +285,12 @@ impl Upload {
         }
     }
 
-    pub(super) fn complete(self) -> Result<Option<String>> {
+    pub(super) fn complete(self) -> Result<()> {
         match self {
             Self::Remote(upload) => upload.complete(),
-            Self::Own(url, bytes) => match of(&url) {
-                Some(own) => own.put(&url.path, bytes.into()).map(Some),
-                None => Ok(None),
-            },
+            Self::Own(url, bytes) => {
+                of(&url).map_or(Ok(()), |own| own.put(&url.path, bytes.into()))
+            }
         }
     }
 }

@@ -30,17 +30,23 @@ pub trait Objects: fmt::Debug + Send + Sync {
     /// If the bucket fails.
     fn list(&self, prefix: &str) -> Result<Vec<Listed>>;
 
-    /// Puts an object in the place of what has its name; returns its ETag.
+    /// Puts an object in the place of what has its name.
     ///
     /// # Errors
     /// If the bucket fails.
-    fn put(&self, path: &str, bytes: Bytes) -> Result<String>;
+    fn put(&self, path: &str, bytes: Bytes) -> Result<()>;
 
     /// Puts an object where there is none; false if there is one.
     ///
     /// # Errors
     /// If the bucket fails.
     fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool>;
+
+    /// Puts an object in the place of one with this ETag; false if it has another one, or is gone.
+    ///
+    /// # Errors
+    /// If the bucket fails.
+    fn swap(&self, path: &str, etag: &str, bytes: Bytes) -> Result<bool>;
 
     /// Removes objects, in any order; that there are none is no error.
     ///

@@ -45,14 +45,14 @@ impl Reader {
         }
     }
 
-    /// Asks whether what was read so far is still there. A file on disk isn't asked: it stays what it was
-    /// as long as it is open, unless another process writes into it.
+    /// Asks whether what was read so far is still there, and returns what its store names it by. A file on disk isn't asked:
+    /// it stays what it was as long as it is open, unless another process writes into it.
     ///
     /// # Errors
     /// If the object has changed since, or can't be asked for; [`ErrorKind::Stopped`](tracelake_core::error::ErrorKind::Stopped) if the context is cancelled.
-    pub fn confirm(&self, context: &Context) -> Result<()> {
+    pub fn confirm(&self, context: &Context) -> Result<Option<String>> {
         match &self.0 {
-            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
+            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(None),
             Bytes::Url(download) => download.confirm(Some(context)),
         }
     }

@@ -203,7 +203,7 @@ def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
         lambda src: tracelake.scan(src, "job_events", named="no"),
         lambda src: tracelake.open(5),
         lambda src: tracelake.spark.read(None, src, "job_events", named="no"),
-        lambda src: tracelake.spark.convert(None, src, "lake", take_over="no"),
+        lambda src: tracelake.spark.convert(None, src, "lake", ignore_disk_space="no"),
         lambda src: tracelake.spark.convert(None, src, "lake", shards="2"),
         lambda src: tracelake.spark.convert(None, src, "lake", overwrite=True),
         lambda src: tracelake.convert(src, "lake", memory=1.5),
@@ -224,7 +224,7 @@ def test_wrong_types(call: Any, source: Path) -> None:
     named = set(re.findall(r"[a-z_]+", str(caught.value)))
     assert named & {"src", "out", "lake", "path", "source", "trace", "tables", "threads", "memory", "progress"} or named & {
         "allow_missing", "allow_rejects", "overwrite", "on_bad_row", "parts", "shard", "shards", "cell", "watch", "rows",
-        "table", "named", "take_over", "nosuch",
+        "table", "named", "nosuch",
     }, str(caught.value)  # fmt: skip
     assert not Path("lake").exists() and not Path("made").exists()
 

@@ -375,7 +375,7 @@ impl Source {
     ///
     /// # Errors
     /// [`ErrorKind::Failed`] if it has changed, or the server doesn't say.
-    pub fn confirm(&self) -> Result<()> {
+    pub fn confirm(&self) -> Result<Option<String>> {
         let confirmed = self.raw().confirm();
         confirmed.map_err(|error| at(error, &self.location))
     }

@@ -85,7 +85,7 @@ impl Raw {
     }
 
     /// See [`super::Source::confirm`].
-    pub(super) fn confirm(&self) -> Result<()> {
+    pub(super) fn confirm(&self) -> Result<Option<String>> {
         self.reader.confirm(&self.context)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
@@ -168,10 +168,32 @@ pub fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A line of a journal, with its digest.
-pub fn journal_line(content: &serde_json::Value) -> String {
-    let line = tracelake_core::seal::line(content.to_string().into());
-    String::from_utf8(line).unwrap()
+/// Writes the facts of a part into a lake, as they are before the part is committed; gives their path.
+pub fn write_facts(out: &Path, table: &str, part: &serde_json::Value) -> PathBuf {
+    let lake = sha256(&fs::read(out.join("_tracelake/lake.json")).unwrap());
+    let cell = part["cell"]
+        .as_str()
+        .map_or_else(String::new, |cell| format!("{cell}-"));
+    let path = out.join(format!(
+        "_tracelake/facts/{table}/{cell}{:05}.json",
+        part["file_number"].as_u64().unwrap()
+    ));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let facts = serde_json::json!({ "lake": lake, "table": table, "part": part });
+    fs::write(&path, tracelake_core::seal::line(facts.to_string().into())).unwrap();
+    path
+}
+
+/// Makes of a finished lake what it was before its manifest was written; gives the paths of the facts.
+pub fn unfinish(out: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for table in manifest(out)["tables"].as_array().unwrap() {
+        for part in table["parts"].as_array().unwrap() {
+            paths.push(write_facts(out, table["name"].as_str().unwrap(), part));
+        }
+    }
+    fs::remove_file(out.join("_tracelake/manifest.json")).unwrap();
+    paths
 }
 
 /// Copies a directory and everything below it.
@@ -184,3 +206,6 @@ pub fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// The locks of a lake on a disk, by their paths.
+pub const LOCKS: [&str; 2] = ["_tracelake/lock", "_tracelake/work"];

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::mem;
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tracelake_convert::plan::{Plan, Request, Shard, plan};
-use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, convert};
+use tracelake_convert::run::{Outcome, RunOptions, convert};
 use tracelake_core::Context;
 use tracelake_core::error::Result;
+use tracelake_lake::{Commit, CommitOptions};
 use tracelake_location::{Listed, Location, Memory, Objects, Url};
 
 use crate::source::{good_row, trace};
@@ -105,7 +105,7 @@ impl Objects for CountedBucket {
         Ok(listed)
     }
 
-    fn put(&self, path: &str, bytes: Bytes) -> Result<String> {
+    fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
         self.wrote(&bytes);
         self.objects.put(path, bytes)
     }
@@ -113,6 +113,11 @@ impl Objects for CountedBucket {
     fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool> {
         self.wrote(&bytes);
         self.objects.put_new(path, bytes)
+    }
+
+    fn swap(&self, path: &str, etag: &str, bytes: Bytes) -> Result<bool> {
+        self.wrote(&bytes);
+        self.objects.swap(path, etag, bytes)
     }
 
     fn remove(&self, paths: &[&str]) -> Result<()> {
@@ -185,7 +190,8 @@ impl CountedLake {
     /// # Errors
     /// As [`Commit::finish`].
     pub fn commit(&self) -> Result<Outcome> {
-        let commit = Commit::open(&self.context, &self.lake, Duration::ZERO)?;
-        commit.finish(CommitOptions::default())
+        let commit = Commit::open(&self.context, &self.lake, CommitOptions::default())?;
+        let committed = commit.finish()?;
+        Ok(Outcome::committed(committed.expect("nothing was removed")))
     }
 }

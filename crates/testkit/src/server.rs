@@ -321,6 +321,7 @@ impl Shared {
         if !tag.is_empty() {
             headers.push(("ETag".to_owned(), tag.clone()));
         }
+        headers.push(("x-goog-generation".to_owned(), generation_of(&bytes)));
         if asked
             .headers
             .get("if-match")
@@ -434,11 +435,17 @@ impl Shared {
             ("PUT", None) => {
                 let headers = &asked.headers;
                 // S3, and Google's XML interface.
+                let generation = headers.get("x-goog-if-generation-match");
                 let is_new = headers.get("if-none-match").is_some_and(|tag| tag == "*")
-                    || headers
-                        .get("x-goog-if-generation-match")
-                        .is_some_and(|it| it == "0");
-                if is_new && files.contains_key(&path) {
+                    || generation.is_some_and(|it| it == "0");
+                let there = files.get(&path);
+                let known = headers.get("if-match");
+                let is_another =
+                    |tag: &String| there.is_none_or(|bytes| self.tag_of(&path, bytes) != *tag);
+                let is_changed = known.is_some_and(is_another);
+                let known = generation.filter(|it| *it != "0");
+                let is_newer = |it: &String| there.is_none_or(|bytes| generation_of(bytes) != *it);
+                if is_new && there.is_some() || is_changed || known.is_some_and(is_newer) {
                     return (412, String::new());
                 }
                 files.insert(path, Arc::new(asked.body.clone()));
@@ -503,6 +510,13 @@ fn tag_of(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     format!("\"{:016x}\"", hasher.finish())
+}
+
+/// The generation for these bytes, by which Google's stores swap an object.
+fn generation_of(bytes: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    (1 + (hasher.finish() >> 2)).to_string()
 }
 
 /// Responds without a `Content-Length`.

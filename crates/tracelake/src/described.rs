@@ -3,7 +3,7 @@
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_lake::manifest::Manifest;
-use tracelake_lake::store::read_manifest;
+use tracelake_lake::read_manifest;
 use tracelake_location::Location;
 use tracelake_schema::render::{self, LakeFile};
 use tracelake_schema::{Table, Trace};

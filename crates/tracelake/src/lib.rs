@@ -147,7 +147,7 @@ pub use tracelake_convert::plan::{
     plan,
 };
 pub use tracelake_convert::reader::{BadRowCallback, PartReader, ReadOptions, read_part};
-pub use tracelake_convert::run::{Commit, CommitOptions, Outcome, RunOptions, convert};
+pub use tracelake_convert::run::{Outcome, RunOptions, convert};
 pub use tracelake_core::error::{Place, Result};
 pub use tracelake_core::event::Event;
 pub use tracelake_core::fault::Fault;
@@ -159,7 +159,7 @@ pub use tracelake_core::settings::Settings;
 pub use tracelake_core::{Context, Error, ErrorKind};
 pub use tracelake_encode::output::Encoding;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
-pub use tracelake_lake::store::Unnamed;
+pub use tracelake_lake::{Commit, CommitOptions};
 pub use tracelake_location::{Location, Url};
 pub use tracelake_schema as schema;
 pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory, inspect};

@@ -3,7 +3,7 @@
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::{Manifest, TableFacts};
-use tracelake_lake::store::read_manifest;
+use tracelake_lake::read_manifest;
 use tracelake_location::Location;
 
 /// A finished lake: its manifest, and where its files are. Made by [`open`].

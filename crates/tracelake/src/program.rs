@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use crate::{cli, described, descriptors, pages, panics, report};
 use clap::{CommandFactory, Parser};
@@ -16,13 +15,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tracelake_convert::draft::draft;
 use tracelake_convert::plan::{Plan, Request};
-use tracelake_convert::run::{self, Commit, CommitOptions, Outcome, Room, RunOptions};
+use tracelake_convert::run::{self, Outcome, Room, RunOptions};
 use tracelake_convert::{discover, plan};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::redact::redacted;
 use tracelake_core::words::for_shell;
-use tracelake_lake::store::{HOME, Unnamed};
+use tracelake_lake::{Commit, HOME};
 use tracelake_location::Location;
 use tracelake_verify::{Verdict, Verification};
 use tracelake_verify::{inspect, release};
@@ -307,9 +306,7 @@ fn convert(args: &ConvertArgs, context: &Context, reporter: &Reporter) -> Result
         .map_err(|error| hint_swapped(error, &request.source, &out))?;
     discover::refuse_inside(&request.source, &out)?;
     let run_options = args.run_options();
-    let plan_file = args
-        .shard
-        .map(|shard| plan.to_file(shard.of, args.max_rejects));
+    let plan_file = args.shard.map(|shard| plan.to_file(shard.of));
     let shared = plan_file.as_ref().zip(args.shard);
     if args.dry_run {
         warn(context, &plan);
@@ -356,21 +353,25 @@ fn code_of_rejects(rows: u64) -> u8 {
 fn commit(args: &CommitArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
     let context = args.within(context);
     let out = Location::parse(args.out.as_os_str())?;
-    let commit = Commit::open(&context, &out, Duration::ZERO)?;
+    if args.forget {
+        let forgotten = args.to_forget().carry_out(&context, &out)?;
+        report::forgotten(reporter, &forgotten);
+        return Ok(DONE);
+    }
+    let commit = Commit::open(&context, &out, args.options())?;
     reporter.start(PlannedWork {
         command: "commit",
         parts: None,
         bytes: Some(commit.bytes()),
         shard: None,
     });
-    let mut options = CommitOptions::default();
-    options.max_rejects = args.max_rejects;
-    if args.remove_unnamed {
-        options.unnamed = Unnamed::Remove;
-    }
-    options.verify_outputs = args.verify_outputs;
-    let outcome = commit.finish(options)?;
+    let committed = commit.finish()?;
     reporter.finish();
+    let Some(manifest) = committed else {
+        // What was removed was all there was.
+        return Ok(DONE);
+    };
+    let outcome = Outcome::committed(manifest);
     report::committed(reporter, &outcome);
     Ok(done(&outcome))
 }

@@ -10,7 +10,7 @@ use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use super::corrupt;
-use super::file::AGAIN;
+use super::file::OTHER_LAKE;
 
 /// Impossible claims of the manifest about tables and parts.
 pub(super) fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Error> {
@@ -20,7 +20,7 @@ pub(super) fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest
     for file in manifest.files() {
         if !files.insert(&file.path) {
             let finding = corrupt("two parts of the manifest name this file");
-            findings.push(finding.at(root.join(&file.path)).hint(AGAIN));
+            findings.push(finding.at(root.join(&file.path)).hint(OTHER_LAKE));
         }
     }
     for facts in &manifest.tables {
@@ -28,7 +28,7 @@ pub(super) fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest
             corrupt(reason)
                 .at(root)
                 .field(facts.name.clone())
-                .hint(AGAIN)
+                .hint(OTHER_LAKE)
         };
         let known = trace
             .table(&facts.name)

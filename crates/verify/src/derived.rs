@@ -32,7 +32,7 @@ pub(super) fn verify_derived(
         Err(corrupt(reason)
             .at(&path)
             .field(derived.table.name)
-            .hint("remove the file, then run convert again"))
+            .hint("convert into another directory, or again with --overwrite"))
     };
     let from = &part.source.path;
     let mut failed = None;

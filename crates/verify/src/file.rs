@@ -2,8 +2,8 @@
 
 use tracelake_core::Context;
 use tracelake_core::error::{ErrorKind, Result};
+use tracelake_lake::inside;
 use tracelake_lake::manifest::FileFacts;
-use tracelake_lake::store::inside;
 use tracelake_location::Location;
 use tracelake_source as source;
 

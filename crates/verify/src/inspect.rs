@@ -2,19 +2,21 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::Serialize;
 use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan, sum};
-use tracelake_convert::run::{Remaining, remaining};
 use tracelake_core::Context;
 use tracelake_core::date_time::shown;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::part_key::{CellName, PartKey, of_cell};
+use tracelake_core::part_key::{CellName, of_cell};
 use tracelake_core::words::{self, group_digits, several};
-use tracelake_lake::manifest::{Manifest, PartFacts, TableFacts};
+use tracelake_lake::manifest::{Manifest, TableFacts};
 use tracelake_lake::plan_file::PlanFile;
-use tracelake_lake::store::{HOME, asked, progress, read_manifest};
+use tracelake_lake::{
+    HOME, Parts, Progress, Remaining, STALE, is_stale, manifest_facts, parts_of, progress,
+    release_sums, remaining,
+};
 use tracelake_location::{Listing, Location};
 use tracelake_schema::{Kind, Table, Trace};
 
@@ -187,27 +189,78 @@ pub fn inspect_as(
     if !is_lake {
         return inspect_source(context, &location, trace);
     }
-    let path = &location;
-    let mut progress = progress(path)?;
-    let Some(origin) = progress.origin.take().filter(|_| !progress.complete) else {
-        drop(progress);
-        return Ok(inspect_lake(read_manifest(path)?, true));
+    let Some(progress) = progress(&location)? else {
+        return Err(Error::new(
+            ErrorKind::Refused,
+            "not a finished lake: nothing is in it yet",
+        )
+        .at(&location)
+        .hint("run convert until it succeeds"));
     };
-    let tables = tables_of(&progress.parts);
-    let known = origin.find_trace();
-    let asked = match progress.plan {
-        Some(_) => None,
-        None => asked(path, &origin),
-    };
-    let mut inventory = inspect_lake(Manifest::new(origin, tables), false);
-    let plan = progress.plan.as_ref();
-    if let Some((plan, trace)) = plan.or(asked.as_ref()).zip(known) {
-        let remaining = remaining(trace, plan, &progress);
-        // Only a plan that is shared can be committed.
-        inventory.shards = progress.plan.is_some().then(|| shards(plan, &remaining));
+    let (trace, plans) = (progress.identity.trace()?, &progress.plans);
+    if let Some(manifest) = &progress.manifest {
+        let mut inventory = inspect_lake(manifest.clone(), true);
+        inventory
+            .notes
+            .extend(notes_beyond(context, &location, &progress)?);
+        return Ok(inventory);
+    }
+    let origin = progress.identity.origin.clone();
+    let tables = tables_of(trace, &progress.made);
+    let mut inventory = inspect_lake(Manifest::new(origin, Digest::of(b""), tables), false);
+    if let Some(plan) = plans.first() {
+        let remaining = remaining(trace, plan, &progress.made, &progress.counts);
+        inventory.shards = Some(shards(plan, &remaining));
         add_remaining(&mut inventory, trace, plan, &remaining);
     }
+    if plans.len() > 1 {
+        let more = several(plans.len() as u64 - 1, "other plan");
+        inventory
+            .notes
+            .push(format!("{more} of shards in progress"));
+    }
+    inventory.notes.extend(unnamed_note(&progress));
     Ok(inventory)
+}
+
+/// What is in a lake beyond its manifest, and what its release describes.
+fn notes_beyond(context: &Context, root: &Location, progress: &Progress) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
+    let made = progress.made.len() as u64;
+    if made > 0 {
+        let tables = words::tables(counts_of(&progress.made));
+        notes.push(format!("made, but not committed yet: {tables}"));
+    }
+    if !progress.plans.is_empty() {
+        let plans = several(progress.plans.len() as u64, "plan");
+        notes.push(format!("{plans} of shards not committed yet"));
+    }
+    notes.extend(unnamed_note(progress));
+    if release_sums(root)?.is_some() {
+        let manifest = manifest_facts(context, root)?;
+        notes.extend((is_stale(root, manifest.sha256)? == Some(true)).then(|| STALE.to_owned()));
+    }
+    Ok(notes)
+}
+
+fn unnamed_note(progress: &Progress) -> Option<String> {
+    let unnamed = progress.unnamed.len() as u64;
+    let files = several(unnamed, "output");
+    (unnamed > 0).then(|| {
+        format!(
+            "{files} that no run recorded, such as {}",
+            progress.unnamed[0]
+        )
+    })
+}
+
+/// How many parts of each table there are.
+fn counts_of(parts: &Parts) -> Vec<(&'static str, usize)> {
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for name in parts.keys() {
+        *counts.entry(name.table).or_default() += 1;
+    }
+    counts.into_iter().collect()
 }
 
 /// How far each shard of a plan is.
@@ -296,23 +349,14 @@ fn add_remaining(
     inventory.absent.retain(is_absent);
 }
 
-/// The tables of a journal, in which a part that was converted again is listed again: its last line
-/// counts.
-fn tables_of(parts: &[(Arc<str>, PartFacts)]) -> Vec<TableFacts> {
-    let mut tables: BTreeMap<&str, BTreeMap<PartKey, &PartFacts>> = BTreeMap::new();
-    for (table, facts) in parts {
-        let parts = tables.entry(table).or_default();
-        parts.insert(facts.key(), facts);
-    }
-    let facts = tables.into_iter().map(|(name, parts)| {
-        let mut facts = TableFacts::new(name, String::new());
-        parts
-            .into_values()
-            .cloned()
-            .for_each(|part| facts.push(part));
-        facts
+/// The tables of parts that are made.
+fn tables_of(trace: &'static Trace, parts: &Parts) -> Vec<TableFacts> {
+    let tables = trace.all_tables().filter_map(|table| {
+        let mut facts = TableFacts::new(table.name, String::new());
+        parts_of(parts, table.name).for_each(|(_, part)| facts.push(part.clone()));
+        (!facts.parts.is_empty()).then_some(facts)
     });
-    facts.collect()
+    tables.collect()
 }
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {

@@ -34,17 +34,15 @@ mod statistics;
 mod text;
 mod values;
 
-use std::collections::BTreeSet;
-
 use rayon::prelude::*;
 use tracelake_convert::discover;
-use tracelake_convert::plan::{ChecksumSource, Plan, Request, fitting_trace, plan, table_names};
+use tracelake_convert::plan::{ChecksumSource, Plan, Request, fitting_trace, plan};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
-use tracelake_core::words::for_shell;
+use tracelake_core::words::{for_shell, several};
 use tracelake_lake::manifest::{Manifest, PartFacts};
-use tracelake_lake::store::{MANIFEST, files, foreign_files, read_manifest};
+use tracelake_lake::{IDENTITY, MANIFEST, beyond, read_manifest};
 use tracelake_location::{Location, LocationKind};
 use tracelake_schema::{SYNTHETIC, Trace};
 
@@ -249,7 +247,7 @@ pub(crate) fn verify_lake(
         .into_iter()
         .map(|error| error.of_kind(ErrorKind::Corrupt))
         .collect();
-    findings.extend(strays(root, &manifest)?);
+    findings.extend(beyond_manifest(context, root, &manifest)?);
     findings.extend(contradictions(root, trace, &manifest));
     findings.extend(plan.and_then(|plan| not_published(root, plan, &manifest)));
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
@@ -343,22 +341,27 @@ fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
     Err(Error::new(ErrorKind::Usage, "is of no cell of the lake").hint(hint))
 }
 
-/// Files in the directories of tables that the manifest doesn't name, whatever their names: a program that
-/// reads a whole directory may read them, too.
-fn strays(root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
-    let named: BTreeSet<&str> = manifest.files().map(|file| file.path.as_str()).collect();
-    let mut found = BTreeSet::from_iter(files(root, &table_names(manifest.origin.find_trace()))?);
-    found.extend(foreign_files(
-        root,
-        &table_names(manifest.origin.find_trace()),
-    )?);
-    let strays = found.into_iter().filter(|path| !named.contains(&path[..]));
-    let finding = |path: String| {
+/// Files in the directories of tables that nobody recorded, whatever their names: a program that reads a whole directory may
+/// read them, too. What is made and not committed yet is no finding.
+fn beyond_manifest(context: &Context, root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
+    let beyond = beyond(root, manifest)?;
+    if !beyond.uncommitted.is_empty() {
+        let parts = several(beyond.uncommitted.len() as u64, "part");
+        context.warn(format!(
+            "{parts} beyond the manifest: made, but not committed yet; not verified"
+        ));
+    }
+    let unnamed = beyond.unnamed.into_iter().map(|path| {
         corrupt("is not in the manifest")
             .at(root.join(&path))
             .hint("move it out of the lake")
-    };
-    Ok(strays.map(finding).collect())
+    });
+    let identity = (!beyond.has_identity).then(|| {
+        corrupt("isn't the one that the manifest names")
+            .at(root.join(IDENTITY))
+            .hint("restore it from a copy of the lake")
+    });
+    Ok(unnamed.chain(identity).collect())
 }
 
 /// What is wrong with a manifest that doesn't say that its source is synthetic.

@@ -14,7 +14,7 @@ use tracelake_schema::{Table, Trace};
 use super::catch::catch;
 use super::corrupt;
 use super::derived::verify_derived;
-use super::file::{AGAIN, verify_file};
+use super::file::{OTHER_LAKE, verify_file};
 use super::output::Output;
 use super::sources::{SourceFile, Sources};
 use super::values::verify_values;
@@ -102,24 +102,24 @@ impl<'a> LakeView<'a> {
             let shown = escape(part.source.path.as_bytes(), 200);
             let reason =
                 format!("the manifest names its source {shown}, which leads out of the source");
-            return Err(corrupt(reason).at(path).hint(AGAIN));
+            return Err(corrupt(reason).at(path).hint(OTHER_LAKE));
         }
         let output = Output::open(path, self.format)?;
         let rows = output.rows()?;
         if rows != part.rows_out {
             let expected = part.rows_out;
             let reason = format!("its footer says {rows} rows, the manifest {expected}");
-            return Err(corrupt(reason).at(path).hint(AGAIN));
+            return Err(corrupt(reason).at(path).hint(OTHER_LAKE));
         }
         if fingerprint(output.schema()) != fingerprint(&arrow_schema(table)) {
             let reason = format!("does not match the schema of {}", table.name);
-            return Err(corrupt(reason).at(path).hint(AGAIN));
+            return Err(corrupt(reason).at(path).hint(OTHER_LAKE));
         }
         if let Some(time) = table.time
             && output.range(table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
         {
             let reason = "its time range is not the one in the manifest";
-            return Err(corrupt(reason).at(path).field(table.name).hint(AGAIN));
+            return Err(corrupt(reason).at(path).field(table.name).hint(OTHER_LAKE));
         }
         let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
             return Ok(0);
@@ -155,7 +155,7 @@ fn verify_rejects(part: &PartFacts, rejects: Option<&Location>) -> Result<()> {
             several(lines, "row"),
             part.rows_rejected
         );
-        return Err(corrupt(reason).at(&part.output.path).hint(AGAIN));
+        return Err(corrupt(reason).at(&part.output.path).hint(OTHER_LAKE));
     }
     Ok(())
 }

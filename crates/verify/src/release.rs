@@ -4,7 +4,8 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
-use tracelake_lake::store::{Lake, manifest_facts, read_manifest};
+use tracelake_core::words::for_shell;
+use tracelake_lake::{Releasing, beyond, manifest_facts, read_manifest};
 use tracelake_location::Location;
 
 use crate::release_files::{Completeness, completeness, release_files};
@@ -31,13 +32,8 @@ pub struct Allow {
 pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdict> {
     let root = &root.within(context);
     manifest_of(root)?;
-    let lake = Lake::open(root)?;
-    if !lake.progress()?.complete {
-        return Err(refused("not a finished lake: a run on it was broken off")
-            .at(root)
-            .hint("run convert until it succeeds"));
-    }
-    // The manifest read before the lock may be another run's.
+    let releasing = Releasing::begin(context, root)?;
+    // The manifest read before that may be another run's.
     let manifest_file = manifest_facts(context, root)?;
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
@@ -56,7 +52,14 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
     let verdict = verify_lake(context, root, manifest, trace, None)?;
     if verdict.findings.is_empty() {
         let release = release_files(trace, &verdict.manifest, &manifest_file)?;
-        lake.put_release(&release.sums, &release.files, manifest_file.sha256)?;
+        releasing.put(&release.sums, &release.files, manifest_file.sha256)?;
+        if !beyond(root, &verdict.manifest)?.uncommitted.is_empty() {
+            let lake = for_shell(root);
+            context.warn(format!(
+                "parts that aren't committed are no part of the release: before you copy the lake, run tracelake commit \
+                 {lake} --forget, which removes them"
+            ));
+        }
     }
     Ok(verdict)
 }

@@ -4,7 +4,9 @@ use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
-use tracelake_lake::store::{CROISSANT, RELEASE, SUMS, file_facts, manifest_facts, release_sums};
+use tracelake_lake::{
+    CROISSANT, RELEASE, STALE, SUMS, file_facts, is_stale, manifest_facts, release_sums,
+};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 
@@ -33,6 +35,10 @@ pub(super) fn verify_release(
         return Ok(Vec::new());
     };
     let manifest_file = manifest_facts(context, root)?;
+    if is_stale(root, manifest_file.sha256)? == Some(true) {
+        context.warn(STALE);
+        return Ok(Vec::new());
+    }
     // Another version has other words for the same lake; there the checksums alone can be compared.
     let again = if manifest.origin.version == env!("CARGO_PKG_VERSION") {
         Some(release_files(trace, manifest, &manifest_file)?)

@@ -81,11 +81,13 @@ pub(super) fn check_statistics(context: &Context, path: &Location) -> Result<()>
             Arc::clone(&properties),
         );
         let reader = checked.map_err(|error| not_parquet(path, error))?;
-        let wrong = |wrong, what: String| match wrong {
+        let wrong = |wrong, what: String| {
+            match wrong {
             Wrong::Unreadable(error) => not_parquet(path, error),
             Wrong::Claim(reason) => corrupt(format!("{what}row group {number}: {reason}"))
                 .at(path)
-                .hint("readers that trust it miss rows: remove the file, then run convert again"),
+                .hint("readers that trust it miss rows: convert into another directory, or again with --overwrite"),
+        }
         };
         check_sorting(&reader, group).map_err(|order| wrong(order, String::new()))?;
         for (at, chunk) in group.columns().iter().enumerate() {

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tracelake_testkit::tree;
+use tracelake_testkit::{LOCKS, tree};
 
 const MANIFEST: &str = "_tracelake/manifest.json";
-const SUMS: &str = "SHA256SUMS";
 const STAGING: &str = "_tracelake/staging";
+const FACTS: &str = "_tracelake/facts";
 
 /// The lake on a disk, and what is in doubt of it. What is above the lake counts only if it was made for it.
 pub(super) struct Disk {
@@ -57,6 +57,7 @@ impl Disk {
                 }
                 "sync" => self.sync(path),
                 "rename" => self.rename(path, Path::new(other)),
+                "link" => self.link(path, Path::new(other)),
                 "mkdir" => self.name(path),
                 "remove" => self.remove(path),
                 _ => panic!("an unknown call: {line}"),
@@ -83,15 +84,22 @@ impl Disk {
         }
         if to == self.root.join(MANIFEST) {
             self.check_outputs("when the manifest gets its name");
-        } else {
-            self.check_withdrawn(to);
         }
         self.forget(from);
         self.name(to);
     }
 
+    fn link(&mut self, from: &Path, to: &Path) {
+        if self.unsynced.contains(from) {
+            self.complain(to, "gets its name before its bytes are synced");
+        }
+        if to == self.root.join(MANIFEST) {
+            self.check_outputs("when the manifest gets its name");
+        }
+        self.name(to);
+    }
+
     fn remove(&mut self, path: &Path) {
-        self.check_withdrawn(path);
         // Entries of a directory are gone for sure once the directory is.
         self.unsynced_removals
             .retain(|name| !name.starts_with(path));
@@ -103,18 +111,6 @@ impl Disk {
         self.made.remove(path);
         self.unsynced.remove(path);
         self.unsynced_names.remove(path);
-    }
-
-    /// An output may change only once no power cut can leave a manifest or a release that names it.
-    fn check_withdrawn(&mut self, path: &Path) {
-        for names in [MANIFEST, SUMS] {
-            let file = self.root.join(names);
-            let is_named = self.made.contains(&file) || self.unsynced_removals.contains(&file);
-            if self.is_output(path) && is_named {
-                let what = format!("changes before the removal of {names} is synced");
-                self.complain(path, &what);
-            }
-        }
     }
 
     /// Whether a path is what a manifest names: in a table's directory, or a rejects file.
@@ -151,14 +147,17 @@ impl Disk {
     pub(super) fn close(mut self) -> Result<(), String> {
         for name in tree(&self.root).unwrap_or_default().into_keys() {
             let path = self.root.join(&name);
-            if name != "_tracelake/lock" && !self.made.contains(&path) {
+            if !LOCKS.contains(&&name[..]) && !self.made.contains(&path) {
                 self.complain(&path, "got its name in another way than by a rename");
             }
         }
         let staging = self.root.join(STAGING);
         let doubts = self.unsynced_names.iter().chain(&self.unsynced_removals);
         let doubts = doubts.chain(&self.unsynced);
-        let doubts = doubts.filter(|path| !path.starts_with(&staging));
+        // If facts of committed parts come back, they count for nothing.
+        let facts = self.root.join(FACTS);
+        let is_facts = |path: &&PathBuf| path.starts_with(&facts) && !path.exists();
+        let doubts = doubts.filter(|path| !path.starts_with(&staging) && !is_facts(path));
         let doubts: Vec<PathBuf> = doubts.cloned().collect();
         for path in doubts {
             self.complain(&path, "is not synced at the end");

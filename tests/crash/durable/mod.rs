@@ -165,19 +165,11 @@ fn outputs_are_synced_before_the_manifest_and_everything_at_the_end() {
     lake.scratch
         .part("job_events", 1, 2, good("job_events").as_bytes());
     assert!(
-        lake.out.join("_tracelake/journal.ndjson").exists(),
+        lake.out.join("_tracelake/facts").exists(),
         "no part was finished"
     );
     lake.ends(&["convert", "--threads", "1"], 0);
     score.count("a run that resumes", lake.disk.close());
-
-    let mut lake = Recorded::new(source());
-    lake.ends(&REJECT, 3);
-    lake.ends(
-        &reject(&["--overwrite", "--format", "arrow", "--layout", "flat"]),
-        3,
-    );
-    score.count("a lake that replaces another one", lake.disk.close());
 
     let mut lake = Recorded::new(source());
     lake.ends(&REJECT, 3);
@@ -239,8 +231,6 @@ fn a_run_after_a_kill_syncs_what_the_killed_one_did_not() {
     let mut finished = Recorded::new(source());
     finished.ends(&REJECT, 3);
     let before = Some(finished.out.as_path());
-    let overwrite = reject(&["--overwrite", "--layout", "flat"]);
-    kill_everywhere(&mut score, "convert --overwrite", before, &overwrite, 3);
     let release = ["release", "--allow-missing", "--allow-rejects"];
     kill_everywhere(&mut score, "release", before, &release, 0);
     let mut released = Recorded::new(source());

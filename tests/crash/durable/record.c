@@ -93,6 +93,11 @@ int rename(const char *from, const char *to) {
     return (int)end(REAL(rename)(from, to), "rename", from, to);
 }
 
+int linkat(int from_at, const char *from, int to_at, const char *to, int flags) {
+    begin();
+    return (int)end(REAL(linkat)(from_at, from, to_at, to, flags), "link", from, to);
+}
+
 int mkdir(const char *path, mode_t mode) {
     begin();
     return (int)end(REAL(mkdir)(path, mode), "mkdir", path, "");

@@ -101,8 +101,3 @@ impl Holding {
         outcome
     }
 }
-
-/// Whether facts are put.
-pub(super) fn puts_facts(asked: &Asked) -> bool {
-    asked.method == "PUT" && asked.path.contains("/_tracelake/facts/")
-}

@@ -1,54 +1,55 @@
 //! The order of the steps, and what follows when a run ends after any of them.
 
 use super::{
-    JOBS, MANIFEST, OTHERS, Objects, PLAN, PREFIX, Write, after, difference, lake, plan_of,
-    recorded, released, same, store, tracelake,
+    FACTS, MANIFEST, OTHERS, Objects, PREFIX, Write, after, has_plan, lake, recorded, released,
+    same, store, tracelake, union,
 };
 use tracelake_testkit::server::Answer;
 use tracelake_testkit::{Score, ensure};
 
 #[test]
-fn an_addition_puts_base_and_plan_before_it_withdraws_the_lake() {
-    let before = released();
-    let release_files = difference(&before, &lake(JOBS));
-    assert!(release_files.len() > 1, "{release_files:?}");
+fn facts_are_put_before_outputs_and_the_manifest_is_put_last() {
     let (log, rule) = recorded(usize::MAX);
-    let server = store(&before, rule);
-    let run = tracelake(&server, OTHERS, &["--shard", "0/2"]);
+    let server = store(&released(), rule);
+    let run = tracelake(&server, OTHERS, &[]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     let log = log.lock().unwrap().clone();
-    let first = |is: &dyn Fn(&Write) -> bool| log.iter().position(is).unwrap();
-    let last = |is: &dyn Fn(&Write) -> bool| log.iter().rposition(is).unwrap();
-    let is_base =
-        |write: &Write| matches!(write, Write::Put(name) if name.starts_with("_tracelake/base-"));
-    let is_plan = |write: &Write| *write == Write::Put(PLAN.to_owned());
-    let is_release =
-        |write: &Write| matches!(write, Write::Removed(name) if release_files.contains(name));
-    let is_manifest = |write: &Write| *write == Write::Removed(MANIFEST.to_owned());
-    let is_output =
-        |write: &Write| matches!(write, Write::Put(name) if !name.starts_with("_tracelake/"));
-    assert!(first(&is_base) < first(&is_plan), "{log:?}");
-    assert!(last(&is_plan) < first(&is_release), "{log:?}");
-    assert!(last(&is_release) < first(&is_manifest), "{log:?}");
-    assert!(last(&is_manifest) < first(&is_output), "{log:?}");
-    let left = server.objects(PREFIX);
-    assert!(release_files.iter().all(|name| !left.contains_key(name)));
-    // The base is a copy of the manifest, under its digest.
-    let bases: Vec<_> = left
-        .iter()
-        .filter(|(name, _)| name.starts_with("_tracelake/base-"))
-        .collect();
-    let [(name, base)] = bases[..] else {
-        panic!("{:?}", left.keys());
+    let put = |start: &str| {
+        let is_it = |write: &&Write| matches!(write, Write::Put(name) if name.starts_with(start));
+        log.iter().filter(is_it).count()
     };
-    assert!(*base == before[MANIFEST], "the base is another manifest");
-    let manifest: serde_json::Value = serde_json::from_slice(base).unwrap();
-    let digests = [
-        manifest["sha256"].as_str().unwrap().to_owned(),
-        tracelake_testkit::sha256(base),
-    ];
-    let named = |digest: &String| *name == format!("_tracelake/base-{digest}.json");
-    assert!(digests.iter().any(named), "{name}: {digests:?}");
+    // Facts and output of each of three parts, and the test of the store's conditions.
+    assert_eq!(
+        (put(FACTS), put("machine_events/"), put("task_usage/")),
+        (3, 1, 2),
+        "{log:?}"
+    );
+    for (at, write) in log.iter().enumerate() {
+        if let Write::Put(name) = write
+            && let Some((table, _)) = name.split_once("/file_number=")
+        {
+            let facts = format!("{FACTS}{table}/");
+            let before = log[..at]
+                .iter()
+                .filter(|write| matches!(write, Write::Put(name) if name.starts_with(&facts)));
+            let outputs = log[..at].iter().filter(
+                |write| matches!(write, Write::Put(name) if name.starts_with(&format!("{table}/"))),
+            );
+            assert!(
+                before.count() > outputs.count(),
+                "{name} is put before its facts: {log:?}"
+            );
+        }
+    }
+    assert_eq!(
+        log.last(),
+        Some(&Write::Put(MANIFEST.to_owned())),
+        "{log:?}"
+    );
+    assert!(
+        !log.iter().any(|write| matches!(write, Write::Removed(_))),
+        "{log:?}"
+    );
 }
 
 /// Lets a command end after each number of writes, resumes, and compares.
@@ -135,8 +136,9 @@ fn a_run_that_ends_after_any_write_is_resumed() {
         &released,
         addition,
         &[addition],
-        &all,
+        &union(&released, &all),
     );
+    let all = union(&released, &all);
     let added: &[(&str, &[&str])] = &[(OTHERS, &["--shard", "0/2"]), (OTHERS, &["--shard", "1/2"])];
     let by_shards = [added[0], added[1], commit];
     sweep(
@@ -147,15 +149,12 @@ fn a_run_that_ends_after_any_write_is_resumed() {
         &by_shards,
         &all,
     );
-    let jobs = after(&nothing, &[(JOBS, &["--shard", "0/2"])]);
-    let taken: (&str, &[&str]) = ("", &["--take-over"]);
-    sweep(&mut score, "a take-over", &jobs, taken, &[taken], &all);
     score.close();
 }
 
 /// A committer that ends just after it has put the manifest leaves a plan that the next run removes.
 #[test]
-fn a_manifest_that_has_all_of_the_plan_is_committed() {
+fn a_plan_goes_after_its_parts_are_committed() {
     let made = after(
         &Objects::new(),
         &[("", &["--shard", "0/2"]), ("", &["--shard", "1/2"])],
@@ -173,8 +172,8 @@ fn a_manifest_that_has_all_of_the_plan_is_committed() {
             continue;
         }
         let left = server.objects(PREFIX);
-        assert!(plan_of(&left).contains_key(PLAN), "the plan went first");
-        assert_eq!(after(&left, &[("", &["--shard", "1/2"])]), lake(""));
+        assert!(has_plan(&left), "the plan went first");
+        same(&after(&left, &[("", &["--shard", "1/2"])]), &lake("")).unwrap();
         return;
     }
 }

@@ -13,7 +13,7 @@ use super::schedule::{SELECTIONS, Selection};
 use crate::rig::{Scratch, published_in_parts, text, tree};
 
 /// The exit code of a refusal.
-pub(super) const REFUSED: i32 = 6;
+const REFUSED: i32 = 6;
 
 pub(super) const MANIFEST: &str = "_tracelake/manifest.json";
 
@@ -166,12 +166,12 @@ fn ended_well(mut command: Command) -> Result<()> {
 }
 
 /// Checks that a process ended with an exit code that it may have, and with one clear error unless it is 0.
-pub(super) fn check_end(output: &Output, is_disturbed: bool) -> Result<()> {
+pub(super) fn check_end(output: &Output, may_refuse: bool, is_disturbed: bool) -> Result<()> {
     let said = text(output);
     ensure!(!said.contains("panicked"), "a panic: {said}");
     match output.status.code() {
         Some(0) => return Ok(()),
-        Some(REFUSED) => {}
+        Some(REFUSED) if may_refuse => {}
         Some(1) if is_disturbed => {}
         _ => bail!("unexpected end: {said}"),
     }

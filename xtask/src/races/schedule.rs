@@ -49,12 +49,7 @@ pub(super) struct Writer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     Convert,
-    /// `convert --take-over`.
-    TakeOver,
-    Shard {
-        index: u64,
-        of: u64,
-    },
+    Shard { index: u64, of: u64 },
     Commit,
 }
 
@@ -99,14 +94,13 @@ impl Schedule {
         let count = 2 + dice.below(5);
         let writer = |number: u64, dice: &mut Dice| Writer {
             starts_ms: if dice.one_in(2) { 0 } else { dice.below(900) },
-            task: match dice.below(10) {
+            task: match dice.below(9) {
                 0..4 => Task::Convert,
                 4..8 => Task::Shard {
                     index: number % of,
                     of,
                 },
-                8 => Task::Commit,
-                _ => Task::TakeOver,
+                _ => Task::Commit,
             },
             selection: common.unwrap_or_else(|| any(dice)),
             end: match dice.below(6) {

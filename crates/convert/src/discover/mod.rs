@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_lake::store::HOME;
+use tracelake_lake::HOME;
 use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
 use tracelake_source::ARCHIVES;

@@ -14,8 +14,6 @@ mod selection;
 mod shards;
 mod table_index;
 
-use std::collections::BTreeSet;
-
 use arrow_schema::SchemaRef;
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
@@ -229,17 +227,26 @@ impl Plan {
     /// A part that a stream is cut into.
     #[must_use]
     pub fn cut(&self, stream: &StreamPlan, table: &TablePlan, file_number: u32) -> PartPlan {
-        let file = FoundFile {
-            path: stream.source.clone(),
+        PartPlan {
+            source: stream.source.clone(),
             bytes: stream.bytes,
+            ..self.cut_of(table.order.table.name, file_number.into())
+        }
+    }
+
+    /// A part that a file is cut into, which isn't named.
+    fn cut_of(&self, table: &'static str, key: PartKey) -> PartPlan {
+        let file = FoundFile {
+            path: String::new(),
+            bytes: None,
         };
         let part = FoundPart {
             file,
-            key: file_number.into(),
+            key,
             total: None,
         };
         let place = (self.origin.options.layout, self.encoding.format());
-        part_plan(place, table.order.table.name, &part, 0, None)
+        part_plan(place, table, &part, 0, None)
     }
 }
 
@@ -248,14 +255,6 @@ impl Plan {
 pub fn sum(sizes: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     let mut sizes = sizes.into_iter();
     sizes.try_fold(0_u64, |sum, size| Some(sum.saturating_add(size?)))
-}
-
-/// The names that a table's directory can have, in a lake of this trace or of any built-in one.
-#[must_use]
-pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
-    let tables = trace.into_iter().flat_map(Trace::all_tables);
-    let own = tables.map(|table| table.name);
-    TRACES.table_names().chain(own).collect()
 }
 
 /// Decides what to do. Nothing is written.

@@ -8,8 +8,9 @@ use tracelake_core::digest::Digest;
 use tracelake_lake::plan_file::{
     MOST_SHARDS, PlanFile, PlannedDerived, PlannedPart, PlannedSource, PlannedStream, PlannedTable,
 };
+use tracelake_lake::{Identity, PartName};
 
-use super::{Plan, StreamPlan};
+use super::{PartPlan, Plan, StreamPlan, TableIndex};
 
 /// One of the shards of a plan, such as `0/4`.
 ///
@@ -65,7 +66,7 @@ impl Plan {
     /// The largest file goes first, each to the shard that has the least so far. The order of files of
     /// the same size is that of the plan, so every worker gets the same result.
     #[must_use]
-    pub fn to_file(&self, shards: u32, max_rejects: Option<u64>) -> PlanFile {
+    pub fn to_file(&self, shards: u32) -> PlanFile {
         let tables = self.tables.iter().map(|table| PlannedTable {
             name: table.order.table.name.to_owned(),
             fields: table
@@ -90,16 +91,10 @@ impl Plan {
             table: derived.table.name.to_owned(),
             from: derived.from.to_owned(),
         });
-        let mut file = PlanFile {
-            origin: self.origin.clone(),
-            base: None,
-            shards,
-            max_rejects,
-            tables: tables.collect(),
-            parts: parts.collect(),
-            streams: streams.collect(),
-            derived: derived.collect(),
-        };
+        let mut file = PlanFile::new(shards, tables.collect());
+        file.parts = parts.collect();
+        file.streams = streams.collect();
+        file.derived = derived.collect();
         let streams = file.streams.iter_mut();
         let mut files: Vec<(u64, &mut u32)> = streams
             .map(|stream| (stream.source.bytes.unwrap_or(0), &mut stream.shard))
@@ -111,6 +106,53 @@ impl Plan {
             .collect();
         balance(&mut files, shards);
         file
+    }
+
+    /// What the lake of this plan is.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        let has_cells = self.parts().any(|(_, part)| part.key.cell.is_some());
+        Identity::new(&self.origin, has_cells)
+    }
+
+    /// The path of the file that a part is made from, relative to [`Plan::source`]; empty for a derived part.
+    #[must_use]
+    pub fn source_of(&self, name: PartName) -> String {
+        if let Some(part) = self.part(name) {
+            return part.source.clone();
+        }
+        let index = TableIndex::of(self.trace, name.table);
+        let stream = index.and_then(|index| self.stream_of(index));
+        stream.map_or_else(String::new, |stream| stream.source.clone())
+    }
+
+    /// The path of the output of a part, relative to the lake.
+    #[must_use]
+    pub fn output_of(&self, name: PartName) -> String {
+        if let Some(derived) = self
+            .derived
+            .iter()
+            .find(|derived| derived.table.name == name.table)
+        {
+            let from = self.output_of(PartName {
+                table: derived.from,
+                key: name.key,
+            });
+            let (_, place) = from.split_once('/').unwrap_or_default();
+            return format!("{}/{place}", name.table);
+        }
+        match self.part(name) {
+            Some(part) => part.output(),
+            None => self.cut_of(name.table, name.key).output(),
+        }
+    }
+
+    /// A part that is a file.
+    fn part(&self, name: PartName) -> Option<&PartPlan> {
+        let mut tables = self.tables.iter();
+        let table = tables.find(|table| table.order.table.name == name.table)?;
+        let found = table.parts.binary_search_by_key(&name.key, |part| part.key);
+        found.ok().map(|index| &table.parts[index])
     }
 
     /// A file that is cut into parts, as its workers share it; in no shard yet.

@@ -1,25 +1,25 @@
 //! One part: from its text to staged files, to files under their names, to facts.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::event::Event;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::options::OnBadRow;
+use tracelake_core::options::{Format, OnBadRow};
 use tracelake_lake::manifest::{FileFacts, PartFacts};
-use tracelake_lake::store::{Committed, Journal, Staged, Staging};
+use tracelake_lake::{MadePart, PartName, Staged, Staging, inside};
+use tracelake_location::Location;
 use tracelake_source::{Fingerprint, Source};
 
-use super::recheck::{check_footer, steady};
-use super::{Run, Shared, TablePart};
+use super::Run;
 use crate::bad_row::BadRow;
+use crate::lake_file::LakeFile;
 use crate::part::{
     Beginning, Converted, ReadProgress, TableText, convert_part, enter_member, leave_member,
 };
-use crate::plan::{PartPlan, TableIndex, TablePlan, check_sha256};
+use crate::plan::{PartPlan, TablePlan, check_sha256};
 
 /// The files of a part, which are not on the disk yet.
 pub(super) struct Written {
@@ -30,7 +30,7 @@ pub(super) struct Written {
 
 /// A part that is converted, and what was read of its file.
 pub(super) struct StagedPart {
-    key: TablePart,
+    name: PartName,
     /// How many parts the table has as published, if this file alone is the source.
     in_all: Option<u32>,
     /// Its file, as the lake records it.
@@ -40,31 +40,16 @@ pub(super) struct StagedPart {
     written: Written,
 }
 
-/// A part whose bytes are on the disk, but whose files don't have their names.
-pub(super) struct SyncedPart {
-    pub(super) table: TableIndex,
-    pub(super) facts: PartFacts,
-    /// The output last.
-    files: Vec<Staged>,
-}
-
 /// A part that waits to be committed.
 pub(super) enum WaitingPart {
     /// Made from a whole file; not synced yet.
     Staged(Box<StagedPart>),
     /// Made from a file that is cut into parts and was checked to its end; synced.
-    Synced(SyncedPart),
+    Synced(MadePart),
 }
 
 impl WaitingPart {
-    pub(super) fn key(&self) -> TablePart {
-        match self {
-            Self::Staged(part) => part.key,
-            Self::Synced(part) => (part.table, part.facts.key()),
-        }
-    }
-
-    fn sync(self) -> Result<SyncedPart> {
+    fn sync(self) -> Result<MadePart> {
         match self {
             Self::Staged(part) => part.sync(),
             Self::Synced(part) => Ok(part),
@@ -74,33 +59,35 @@ impl WaitingPart {
 
 impl StagedPart {
     /// Syncs its files.
-    fn sync(self) -> Result<SyncedPart> {
+    fn sync(self) -> Result<MadePart> {
         // The output must have been made from what is at SRC now.
-        if let Some(source) = &self.unconfirmed {
-            source.confirm()?;
-        }
-        let mut synced = SyncedPart::new(self.key, self.source, self.written, Staging::close)?;
-        synced.facts.in_all = self.in_all;
-        Ok(synced)
+        let tag = match &self.unconfirmed {
+            Some(source) => source.confirm()?,
+            None => None,
+        };
+        let mut made = self.written.sync(self.name, self.source, Staging::close)?;
+        made.facts.in_all = self.in_all;
+        made.tag = tag;
+        Ok(made)
     }
 }
 
-impl SyncedPart {
+impl Written {
     /// Makes sure that the files of a part are on the disk, each by `close`.
-    pub(super) fn new(
-        (table, key): TablePart,
+    pub(super) fn sync(
+        self,
+        name: PartName,
         source: FileFacts,
-        written: Written,
         close: fn(Staging) -> Result<Staged>,
-    ) -> Result<Self> {
-        let Written {
+    ) -> Result<MadePart> {
+        let Self {
             converted,
             output,
             rejects,
-        } = written;
+        } = self;
         let rejects = rejects.map(close).transpose()?;
         let output = close(output)?;
-        let mut facts = PartFacts::new(key, source, output.facts().clone());
+        let mut facts = PartFacts::new(name.key, source, output.facts().clone());
         facts.rows_in = converted.rows_in;
         facts.rows_out = converted.rows_out;
         facts.rows_rejected = converted.rows_rejected;
@@ -110,9 +97,11 @@ impl SyncedPart {
         facts.time_min = converted.time.map(|(min, _)| min);
         facts.time_max = converted.time.map(|(_, max)| max);
         facts.rejects = (rejects.as_ref()).map(|rejects| Box::new(rejects.facts().clone()));
-        Ok(Self {
-            table,
+        Ok(MadePart {
+            name,
             facts,
+            tag: None,
+            is_cut: false,
             files: rejects.into_iter().chain([output]).collect(),
         })
     }
@@ -156,7 +145,10 @@ impl Run<'_> {
         source.warn_of_zeros();
         let staged = StagedPart {
             in_all: part.in_all,
-            key: (table.index, part.key),
+            name: PartName {
+                table: table.order.table.name,
+                key: part.key,
+            },
             source: recorded(part, fingerprint),
             // On disk there is nothing to confirm, and the buffers of a file needn't wait for the disk.
             unconfirmed: path.as_path().is_none().then_some(source),
@@ -185,7 +177,7 @@ impl Run<'_> {
             order,
             schema,
             self.plan.encoding,
-            self.lake.stage(&part.output())?,
+            self.working.stage(&part.output())?,
             &mut |bad_row| match self.plan.origin.options.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, order)),
                 OnBadRow::Reject => {
@@ -195,7 +187,7 @@ impl Run<'_> {
                     self.count_rejects(1).map_err(|error| error.at(path))?;
                     let file = match rejects.take() {
                         Some(file) => file,
-                        None => BufWriter::new(self.lake.stage(&part.rejects())?),
+                        None => BufWriter::new(self.working.stage(&part.rejects())?),
                     };
                     let written = rejects.insert(file).write_all(&bad_row.to_json()?);
                     written.map_err(|error| self.rejects_failed(part, error))
@@ -204,7 +196,7 @@ impl Run<'_> {
             progress,
         )
         .map_err(|error| match error.kind() {
-            ErrorKind::Failed => error.or_at(self.lake.root().join(&part.output())),
+            ErrorKind::Failed => error.or_at(self.working.root().join(&part.output())),
             _ => error,
         })?;
         let rejects = match rejects.map(BufWriter::into_inner) {
@@ -238,98 +230,83 @@ impl Run<'_> {
     }
 
     fn rejects_failed(&self, part: &PartPlan, error: io::Error) -> Error {
-        Error::disk("write", error).at(self.lake.root().join(&part.rejects()))
+        Error::disk("write", error).at(self.working.root().join(&part.rejects()))
     }
 
-    /// Puts parts on the disk and under their names, and notes them: first the bytes of all of them, then their names.
-    /// The first one takes the manifest away. Returns the facts of each, or why it isn't committed.
+    /// Syncs parts and commits them. Returns the facts of each, or why it isn't committed.
     ///
     /// # Errors
     /// When none of them is.
     pub(super) fn commit_all(
         &self,
-        shared: &Shared,
         parts: Vec<WaitingPart>,
-    ) -> Result<Vec<Result<PartFacts>>> {
-        let mut files = Vec::new();
-        let mut synced = Vec::new();
-        for part in parts {
-            synced.push(part.sync().map(|part| {
-                let count = part.files.len();
-                files.extend(part.files);
-                (part.table, part.facts, count)
-            }));
-        }
-        if !files.is_empty() {
-            self.with_journal(shared, |_| Ok(()))?;
-        }
-        let mut committed = self.lake.commit_all(files)?.into_iter();
-        let parts = synced.into_iter().map(|part| {
-            let (table, facts, count) = part?;
-            let files: Vec<_> = committed.by_ref().take(count).collect();
-            let files: Vec<Committed> = files.into_iter().collect::<Result<_>>()?;
-            let etags = files.iter().filter_map(Committed::etag).collect();
-            self.finish(shared, table.table(self.plan.trace).name, &facts, etags)?;
-            Ok(facts)
+    ) -> Result<Vec<Result<(PartName, PartFacts)>>> {
+        let mut made = Vec::new();
+        let synced: Vec<Result<()>> = parts
+            .into_iter()
+            .map(|part| part.sync().map(|part| made.push(part)))
+            .collect();
+        let mut committed = self.commit(made)?.into_iter();
+        let each = synced.into_iter().map(|synced| {
+            synced.and_then(|()| committed.next().expect("as many results as parts"))
         });
-        Ok(parts.collect())
+        Ok(each.collect())
     }
 
-    /// Notes a part that is committed, once its footer has been read back, and reports it.
-    pub(super) fn finish(
+    /// Commits parts whose bytes are kept: reads their footers back, and reports them.
+    pub(super) fn commit(
         &self,
-        shared: &Shared,
-        table: &'static str,
-        facts: &PartFacts,
-        etags: BTreeMap<String, String>,
-    ) -> Result<()> {
-        self.count_in_manifest(facts)?;
-        let (root, format) = (self.lake.root(), self.plan.encoding.format());
-        steady(|| check_footer(root, format, table, facts))?;
-        self.with_journal(shared, |journal| journal.note(table, facts, etags))?;
-        tracing::debug!(output = facts.output.path, "committed");
-        self.context.emit(Event::Finished {
-            table,
-            part: facts.key(),
-            rows: facts.rows_out,
-            rejected: facts.rows_rejected,
-            bytes_out: facts.output.bytes,
+        parts: Vec<MadePart>,
+    ) -> Result<Vec<Result<(PartName, PartFacts)>>> {
+        let names: Vec<PartName> = parts.iter().map(|part| part.name).collect();
+        let committed = names.into_iter().zip(self.working.commit(parts)?);
+        let each = committed.map(|(name, facts)| {
+            let facts = facts?;
+            let (root, format) = (self.working.root(), self.plan.encoding.format());
+            steady(|| check_footer(root, format, name.table, &facts))?;
+            tracing::debug!(output = facts.output.path, "committed");
+            self.context.emit(Event::Finished {
+                table: name.table,
+                part: name.key,
+                rows: facts.rows_out,
+                rejected: facts.rows_rejected,
+                bytes_out: facts.output.bytes,
+            });
+            Ok((name, facts))
         });
-        Ok(())
+        Ok(each.collect())
     }
+}
 
-    /// Starts the journal of this process. One that has the lake alone lists the parts that stay, so that
-    /// the manifest and all other facts can go.
-    fn begin(&self, shared: &Shared) -> Result<Journal> {
-        let origin = &self.plan.origin;
-        if !self.lake.is_alone() {
-            return self.lake.join_in(origin);
-        }
-        if !shared.continues {
-            self.lake.remove_plan()?;
-        }
-        let name = |index: &TableIndex| index.table(self.plan.trace).name;
-        let kept = (shared.kept.iter()).map(|((index, _), facts)| (name(index), facts));
-        let asked = self.plan.to_file(1, self.run_options.max_rejects);
-        self.lake.begin(origin, Some(&asked), kept)
-    }
+/// How many times an output is read that other workers replace by equal bytes at the same time.
+const READINGS: usize = 8;
 
-    /// Does something with the journal, which is begun when it is first needed.
-    pub(super) fn with_journal(
-        &self,
-        shared: &Shared,
-        work: impl FnOnce(&Journal) -> Result<()>,
-    ) -> Result<()> {
-        let journal = shared.journal.lock();
-        let mut journal = journal.unwrap_or_else(PoisonError::into_inner);
-        let begun = match &*journal {
-            Some(begun) => Arc::clone(begun),
-            None => Arc::clone(journal.insert(Arc::new(self.begin(shared)?))),
-        };
-        // In a bucket, other threads note their parts at the same time.
-        drop(journal);
-        work(&begun)
+/// Reads an output, and again if another worker has replaced it by equal bytes while it was read.
+fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 1..READINGS {
+        match read() {
+            Err(error) if error.is_replacement() => {}
+            done => return done,
+        }
     }
+    read()
+}
+
+/// Reads the footer of a part back, and compares its row count with what was counted.
+fn check_footer(root: &Location, format: Format, table: &str, part: &PartFacts) -> Result<()> {
+    let path = inside(root, &part.output.path)?;
+    let rows = LakeFile::open_end(&path, format, part.output.bytes)?.rows(&path)?;
+    if rows == part.rows_out {
+        return Ok(());
+    }
+    let reason = format!(
+        "its footer says {rows} rows, but {} were counted",
+        part.rows_out
+    );
+    Err(Error::new(ErrorKind::Failed, reason)
+        .at(path)
+        .field(table)
+        .hint("remove the file and run the same command again"))
 }
 
 /// The file of a part as the lake records it.

@@ -1,51 +1,35 @@
-//! Carries out a plan: parts over threads, resuming, stopping, and what to do with a bad row.
+//! Carries out a plan: joins the lake, converts what isn't done, and commits it.
 //!
-//! A run converts what the plan gives to it and notes the facts of each part. A plain run is given
-//! everything, has the lake alone and commits at the end; a shard is given its share, works beside
-//! others, and leaves the commit to [`Commit`].
+//! How runs agree on a lake is the work of `tracelake_lake`; a run knows no more of it than `join`, `commit` of a part, and
+//! `finish`.
 
-mod by_plan;
-mod commit;
 mod derived;
-mod fate;
 mod files;
-mod keep;
-mod preview;
-mod recheck;
-mod refuse;
-mod remaining;
 mod room;
 mod run_options;
 mod schedule;
-mod share;
-mod states;
 mod streams;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
 
 use tracelake_core::Context;
-use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::part_key::PartKey;
-use tracelake_core::words::several;
-use tracelake_lake::manifest::{self, Manifest, PartFacts};
-use tracelake_lake::plan_file::{Assignment, PlanFile};
-use tracelake_lake::store::{Agreement, Journal, Lake, LakeProgress};
+use tracelake_lake::manifest::Manifest;
+use tracelake_lake::plan_file::PlanFile;
+use tracelake_lake::{
+    Asked, Joined, Lake, Overwrite, PartName, Parts, Working, check_overwrite, check_rejects,
+    finish_rename, is_derived_from, parts_of, progress, remaining,
+};
 use tracelake_location::Location;
-use tracelake_schema::Trace;
+use tracelake_schema::Derived;
 use tracelake_source as source;
 use tracelake_source::Source;
 
-use crate::plan::{Plan, Shard, TableIndex};
-use by_plan::Joined;
-use remaining::Cuts;
-use schedule::Work;
+use crate::plan::{Plan, TableIndex, check_sha256};
+use schedule::{Schedule, Work};
 
-pub use commit::{Commit, CommitOptions};
-pub use preview::{FinishedParts, preview};
-pub use remaining::{Remaining, remaining};
 pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
 
@@ -58,22 +42,20 @@ pub struct Outcome {
     pub manifest: Manifest,
     /// How many parts this run converted; the others were finished before.
     pub converted: usize,
-    /// Whether the lake is finished, and the manifest is on the disk.
+    /// Whether all parts of the run are in the manifest of the lake.
     pub is_committed: bool,
 }
 
-/// The parts of a lake.
-type Parts = BTreeMap<TablePart, PartFacts>;
-
-/// A table of the trace, and a part of it.
-type TablePart = (TableIndex, PartKey);
-
-/// The parts of one table.
-fn parts_of(parts: &Parts, table: TableIndex) -> impl Iterator<Item = (PartKey, &PartFacts)> {
-    let from_here = parts.range((table, PartKey::FIRST)..);
-    from_here
-        .take_while(move |((index, _), _)| *index == table)
-        .map(|((_, key), facts)| (*key, facts))
+impl Outcome {
+    /// The result of a commit.
+    #[must_use]
+    pub fn committed(manifest: Manifest) -> Self {
+        Self {
+            manifest,
+            converted: 0,
+            is_committed: true,
+        }
+    }
 }
 
 /// Converts what a plan names into the lake at `out`, or one shard of it. Parts that an earlier run
@@ -87,42 +69,118 @@ pub fn convert(
     out: &Location,
     run_options: RunOptions,
 ) -> Result<Outcome> {
-    let outcome = convert_within(context, plan, &out.within(context), run_options);
+    let out = &out.within(context);
+    let outcome = threads(context.threads())?.install(|| match run_options.overwrite {
+        true => overwrite(context, plan, out, run_options),
+        false => {
+            if let Location::Disk(path) = out {
+                finish_rename(path)?;
+            }
+            convert_into(context, plan, out, run_options)
+        }
+    });
     outcome.map_err(resumable)
 }
 
-fn convert_within(
+/// Converts into a new lake, which takes the place of the one at `out` at the end.
+fn overwrite(
     context: &Context,
     plan: &Plan,
     out: &Location,
     run_options: RunOptions,
 ) -> Result<Outcome> {
-    let pool = threads(context.threads())?;
-    let shards = run_options.shard.map_or(1, |shard| shard.of);
-    // A run that has the lake alone needs none, and that of many parts is large.
-    let agreed = LazyLock::new(|| plan.to_file(shards, run_options.max_rejects));
-    let lake = match run_options.shard {
-        Some(_) => share::join(context, plan, &agreed, out, run_options)?,
-        None => Lake::open(out)?,
+    let Some(overwrite) = Overwrite::begin(context, out, plan.trace)? else {
+        return convert_into(context, plan, out, run_options);
     };
-    let assignment = run_options.shard.map(|_| agreed.assignment());
-    let run = Run::new(context, plan, &lake, run_options, assignment);
-    let outcome = pool.install(|| match (lake.agreement(), run_options.shard) {
-        (Agreement::Plan, _) => run.convert_by_plan(&agreed),
-        (Agreement::Lock, Some(shard)) => run.convert_shard(&agreed, shard),
-        (Agreement::Lock, None) => run.convert(),
-    });
-    match outcome {
-        Ok(_) => lake.leave(),
-        Err(_) => lake.abandon(),
-    }
-    outcome
+    let outcome = convert_into(context, plan, &overwrite.place(), run_options)?;
+    overwrite.finish()?;
+    Ok(outcome)
 }
 
-/// Prepares the lake at `out` for the shards of a plan, and writes the plan, as the first worker would.
-/// A launcher learns this way whether the lake can be made, before it starts any workers.
+/// Does something with what a plan asks of a lake.
+fn asking<T>(
+    plan: &Plan,
+    shards: u32,
+    run_options: RunOptions,
+    act: impl FnOnce(&Asked<'_>) -> Result<T>,
+) -> Result<T> {
+    let file = plan.to_file(shards);
+    act(&Asked {
+        identity: plan.identity(),
+        plan: &file,
+        shard: run_options.shard.map(|shard| shard.index),
+        on_bad_row: plan.origin.options.on_bad_row,
+        source: &plan.source,
+        source_of: &|name| plan.source_of(name),
+        output_of: &|name| plan.output_of(name),
+    })
+}
+
+fn convert_into(
+    context: &Context,
+    plan: &Plan,
+    out: &Location,
+    run_options: RunOptions,
+) -> Result<Outcome> {
+    let shards = run_options.shard.map_or(1, |shard| shard.of);
+    asking(plan, shards, run_options, |asked| {
+        let joined = Lake::at(out).join(context, asked)?;
+        check_derived(plan, &joined)?;
+        if let Some(damaged) = joined.damaged() {
+            context.warn(format!(
+                "{damaged}; parts that can't be checked are converted again"
+            ));
+        }
+        let kept = joined.keep()?;
+        check_listed(context, plan, &kept)?;
+        let rejected = kept.values().map(|part| part.rows_rejected);
+        let rejected = rejected.fold(0, u64::saturating_add);
+        check_rejects(rejected, run_options.max_rejects)?;
+        let todo = todo(plan, asked, &joined, &kept);
+        let is_done = todo.is_empty() && underived(plan, asked, &kept).is_empty();
+        if is_done && let Some(manifest) = joined.finished_with(&kept)? {
+            return Ok(Outcome::committed(manifest));
+        }
+        if !run_options.ignore_disk_space {
+            Room::for_work(context, plan, &todo, out, run_options).check(out)?;
+        }
+        let working = joined.begin()?;
+        let run = Run {
+            context: context.for_parts(),
+            plan,
+            asked,
+            working: &working,
+            kept: &kept,
+            run_options,
+            rejected: AtomicU64::new(rejected),
+            doubted: Mutex::default(),
+        };
+        let made = run.work(&todo)?;
+        let converted = made.len();
+        let mut parts = kept;
+        parts.extend(made);
+        if run_options.shard.is_some() {
+            let manifest = working.assemble(&parts);
+            working.leave()?;
+            return Ok(Outcome {
+                manifest,
+                converted,
+                is_committed: false,
+            });
+        }
+        let manifest = working.finish(&parts)?;
+        Ok(Outcome {
+            manifest,
+            converted,
+            is_committed: true,
+        })
+    })
+}
+
+/// Prepares the lake at `out` for the shards of a plan, as the first of them would. A launcher learns this way whether the
+/// lake can be made, before it starts any workers.
 ///
-/// Returns the plan; `None` if the lake is finished, and has everything of it.
+/// Returns the plan; `None` if the lake has everything of it.
 ///
 /// # Errors
 /// As [`convert`], before it converts anything.
@@ -132,29 +190,161 @@ pub fn prepare(
     out: &Location,
     run_options: RunOptions,
 ) -> Result<Option<PlanFile>> {
-    let prepared = prepare_within(context, plan, &out.within(context), run_options);
+    let out = &out.within(context);
+    let shards = run_options.shard.map_or(1, |shard| shard.of);
+    let prepared = asking(plan, shards, run_options, |asked| {
+        let joined = Lake::at(out).join(context, asked)?;
+        check_derived(plan, &joined)?;
+        if let Some(found) = progress(out)?
+            && let Some(manifest) = &found.manifest
+        {
+            let committed = found.committed(manifest);
+            if remaining(plan.trace, asked.plan, &committed, &found.counts).is_empty() {
+                return Ok(None);
+            }
+        }
+        joined.begin()?.keep_begun().leave()?;
+        Ok(Some(asked.plan.clone()))
+    });
     prepared.map_err(resumable)
 }
 
-fn prepare_within(
+/// Looks at OUT as [`convert`] would, and changes nothing. Returns the parts that are done; they aren't validated yet.
+///
+/// # Errors
+/// Whatever [`convert`] would refuse before its work begins.
+pub fn preview(
     context: &Context,
     plan: &Plan,
     out: &Location,
     run_options: RunOptions,
-) -> Result<Option<PlanFile>> {
+) -> Result<BTreeSet<PartName>> {
+    let out = &out.within(context);
+    if run_options.overwrite && check_overwrite(out, plan.trace)?.is_some() {
+        return Ok(BTreeSet::new());
+    }
     let shards = run_options.shard.map_or(1, |shard| shard.of);
-    let agreed = plan.to_file(shards, run_options.max_rejects);
-    let lake = share::join(context, plan, &agreed, out, run_options)?;
-    let is_finished = match lake.agreement() {
-        Agreement::Lock => lake.progress()?.complete,
-        Agreement::Plan => {
-            let assignment = Some(agreed.assignment());
-            let run = Run::new(context, plan, &lake, run_options, assignment);
-            matches!(run.join_plan(&agreed)?, Joined::Finished(_))
-        }
+    asking(plan, shards, run_options, |asked| {
+        let joined = Lake::at(out).peek(context, asked)?;
+        check_derived(plan, &joined)?;
+        Ok(joined.done().into_keys().collect())
+    })
+}
+
+/// Refuses to derive a table from one that is neither in the plan nor in the lake.
+fn check_derived(plan: &Plan, joined: &Joined<'_>) -> Result<()> {
+    let done = match plan.derived.is_empty() {
+        true => return Ok(()),
+        false => joined.done(),
     };
-    lake.leave();
-    Ok((!is_finished).then_some(agreed))
+    for derived in &plan.derived {
+        let mut tables = plan.tables.iter().map(|table| table.order.table.name);
+        let is_planned = tables.any(|name| name == derived.from);
+        if !is_planned && !done.keys().any(|name| name.table == derived.from) {
+            let reason = format!(
+                "{} is derived from {}, which is neither selected nor in the lake",
+                derived.table.name, derived.from
+            );
+            return Err(Error::new(ErrorKind::Usage, reason).hint(format!(
+                "select {} too, or leave --derive out",
+                derived.from
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The files that are left to convert.
+fn todo<'a>(plan: &'a Plan, asked: &Asked<'_>, joined: &Joined<'_>, kept: &Parts) -> Vec<Work<'a>> {
+    let assignment = asked.plan.assignment();
+    let shard = asked.shard.unwrap_or(0);
+    let parts = plan.parts().filter(|(table, part)| {
+        let table = table.order.table.name;
+        let is_mine = assignment.shard_of(table, part.key) == Some(shard);
+        is_mine
+            && !kept.contains_key(&PartName {
+                table,
+                key: part.key,
+            })
+    });
+    // A damaged part still says how many there are.
+    let counts = joined.counts(&joined.done());
+    let streams = plan.streams.iter().filter(|stream| {
+        let missing = counts.missing_of(plan.trace, &plan.planned_stream(stream), kept);
+        let is_mine = assignment.shard_of_stream(&stream.source) == Some(shard);
+        is_mine && missing.is_none_or(|missing| !missing.is_empty())
+    });
+    parts
+        .map(|(table, part)| Work::Part(table, part))
+        .chain(streams.map(Work::Stream))
+        .collect()
+}
+
+/// The parts that a derived table lacks, each with the part that it is made of.
+fn underived(plan: &Plan, asked: &Asked<'_>, parts: &Parts) -> Vec<(&'static Derived, PartName)> {
+    let assignment = asked.plan.assignment();
+    let shard = asked.shard.unwrap_or(0);
+    let derived = plan.derived.iter().flat_map(|&derived| {
+        let lacks = parts_of(parts, derived.from).filter(|(key, other)| {
+            let name = PartName {
+                table: derived.table.name,
+                key: *key,
+            };
+            let is_mine = assignment.shard_of(name.table, name.key) == Some(shard);
+            let known = parts.get(&name);
+            is_mine && known.is_none_or(|known| !is_derived_from(known, other))
+        });
+        let lacks: Vec<_> = lacks
+            .map(|(key, _)| {
+                (
+                    derived,
+                    PartName {
+                        table: derived.from,
+                        key,
+                    },
+                )
+            })
+            .collect();
+        lacks
+    });
+    derived.collect()
+}
+
+/// Compares the sources of finished parts with the digests that the publisher lists: they may have been converted without
+/// these.
+fn check_listed(context: &Context, plan: &Plan, finished: &Parts) -> Result<()> {
+    for (table, part) in plan.parts() {
+        let name = PartName {
+            table: table.order.table.name,
+            key: part.key,
+        };
+        if let Some((expected, facts)) = part.sha256.zip(finished.get(&name)) {
+            let path = plan.source.join(&part.source);
+            check_sha256(&path, expected, facts.source.sha256)?;
+        }
+    }
+    for stream in &plan.streams {
+        let Some(expected) = stream.sha256 else {
+            continue;
+        };
+        let path = plan.source.join(&stream.source);
+        let tables = plan.tables_of(stream).map(|table| table.order.table.name);
+        let mut parts = tables
+            .flat_map(|table| parts_of(finished, table))
+            .map(|(_, facts)| facts)
+            .peekable();
+        let found = match parts.peek() {
+            None => continue,
+            Some(_) => parts.find(|facts| facts.of.is_some()),
+        };
+        // If all parts are of the beginning of the file, none of them has the digest of the rest.
+        let found = match found {
+            Some(facts) => facts.source.sha256,
+            None => source::fingerprint(context, &path)?.sha256,
+        };
+        check_sha256(&path, expected, found)?;
+    }
+    Ok(())
 }
 
 /// A pool of this many threads.
@@ -170,207 +360,30 @@ fn no_threads(threads: usize, error: impl std::error::Error + Send + Sync + 'sta
         .because(error)
 }
 
-/// Removes what killed runs have staged in a lake that this run may change.
-fn clear_staging(context: &Context, lake: &Lake) -> Result<()> {
-    let files = lake.clear_staging()? as u64;
-    if files > 0 {
-        context.warn(format!(
-            "removed {} that an interrupted run left unfinished",
-            several(files, "file")
-        ));
-    }
-    Ok(())
-}
-
 /// The inputs of every step of a run.
 struct Run<'a> {
     /// Cancelled by a signal, and by a part that failed.
     context: Context,
     plan: &'a Plan,
-    lake: &'a Lake,
+    asked: &'a Asked<'a>,
+    working: &'a Working,
+    /// The parts that were done before.
+    kept: &'a Parts,
     run_options: RunOptions,
-    /// Which shard does what, if this run does the work of one.
-    assignment: Option<Assignment<'a>>,
-    /// Rows of the lake that were rejected so far.
+    /// Rows that were rejected so far.
     rejected: AtomicU64,
-    /// The most bytes that the manifest takes with the parts so far.
-    manifest_bytes: AtomicU64,
     /// Tables of which a file was said to be in doubt; once for each is enough.
     doubted: Mutex<BTreeSet<TableIndex>>,
 }
 
-/// State shared by the threads of a run.
-struct Shared {
-    kept: Parts,
-    /// Whether the plan of unfinished shards stays, because this run continues it.
-    continues: bool,
-    /// Begun when it is first needed.
-    journal: Mutex<Option<Arc<Journal>>>,
-}
-
-impl<'a> Run<'a> {
-    fn new(
-        context: &Context,
-        plan: &'a Plan,
-        lake: &'a Lake,
-        run_options: RunOptions,
-        assignment: Option<Assignment<'a>>,
-    ) -> Self {
-        Self {
-            context: context.for_parts(),
-            plan,
-            lake,
-            run_options,
-            assignment,
-            rejected: AtomicU64::new(0),
-            manifest_bytes: AtomicU64::new(0),
-            doubted: Mutex::default(),
-        }
-    }
-
-    /// A plain run: everything, and then the commit.
-    fn convert(&self) -> Result<Outcome> {
-        let progress = preview::progress(self.lake, self.run_options)?;
-        self.refuse(&progress)?;
-        self.refuse_other_plan(&progress)?;
-        self.check_derived(&progress)?;
-        clear_staging(&self.context, self.lake)?;
-        self.warn_of_damage(&progress);
-        let kept = self.keep(&progress)?;
-        self.count_kept(&kept)?;
-        let todo = self.todo(&progress, &kept);
-        let is_done = todo.is_empty() && self.underived(&kept).is_empty();
-        let before = kept.len();
-        let continues = progress.plan.is_some() && !self.run_options.take_over;
-        let parts = if progress.complete && is_done {
-            kept.clone()
-        } else {
-            // A release that was changed is refused now, and not after the first part.
-            self.lake.check_release()?;
-            self.check_room(&todo)?;
-            self.work(&todo, kept.clone(), continues)?
-        };
-        // A file that is cut into parts may have been read for nothing.
-        let is_finished = progress.complete && parts == kept;
-        let manifest = self.committer().publish(parts, is_finished)?;
-        Ok(Outcome {
-            converted: manifest.parts().count().saturating_sub(before),
-            manifest,
-            is_committed: true,
-        })
-    }
-
-    /// The work of one shard, without a commit. In a finished lake there is nothing to do.
-    fn convert_shard(&self, agreed: &PlanFile, shard: Shard) -> Result<Outcome> {
-        let progress = self.lake.progress_of(agreed, shard.index)?;
-        if progress.complete {
-            let manifest = self.committer().assemble(self.last_of_each(&progress));
-            if self.lake.is_alone() {
-                self.lake.tidy(&manifest)?;
-            }
-            return self.finished(manifest);
-        }
-        self.warn_of_damage(&progress);
-        let kept = self.keep(&progress)?;
-        self.count_kept(&kept)?;
-        let todo = self.todo(&progress, &kept);
-        let before = kept.len();
-        self.check_room(&todo)?;
-        let parts = self.work(&todo, kept, true)?;
-        let manifest = self.committer().assemble(parts);
-        Ok(Outcome {
-            converted: manifest.parts().count().saturating_sub(before),
-            manifest,
-            is_committed: false,
-        })
-    }
-
-    /// The outcome of a run that finds a finished lake.
-    fn finished(&self, manifest: Manifest) -> Result<Outcome> {
-        self.check_listed(&self.last_of_each(&LakeProgress::finished(manifest.clone())))?;
-        Ok(Outcome {
-            manifest,
-            converted: 0,
-            is_committed: true,
-        })
-    }
-
-    /// Counts the parts that stay: the bytes that they take in the manifest, and their rejected rows.
-    fn count_kept(&self, kept: &Parts) -> Result<()> {
-        self.fits_manifest(kept)?;
-        let rejected = kept.values().map(|part| part.rows_rejected);
-        self.count_rejects(rejected.fold(0, u64::saturating_add))
-    }
-
-    /// The files that are left to convert.
-    fn todo(&self, progress: &LakeProgress, kept: &Parts) -> Vec<Work<'a>> {
-        let parts = self.plan.parts().filter(|(table, part)| {
-            let key = (table.index, part.key);
-            self.is_mine(key) && !kept.contains_key(&key)
-        });
-        let mut cuts = Cuts::of(progress);
-        // The lake may be without a table of an archive because it wasn't asked for, and a look at the archive is cheap.
-        cuts.is_complete &= !self.lake.is_alone();
-        let streams = self.plan.streams.iter().filter(|stream| {
-            let shard = self.run_options.shard.zip(self.assignment.as_ref());
-            let is_mine = shard.is_none_or(|(shard, assignment)| {
-                assignment.shard_of_stream(&stream.source) == Some(shard.index)
-            });
-            is_mine && !self.is_cut(stream, &cuts, kept)
-        });
-        parts
-            .map(|(table, part)| Work::Part(table, part))
-            .chain(streams.map(Work::Stream))
-            .collect()
-    }
-
-    /// Converts files, and derives what is derived from them. Returns the parts kept and made.
-    fn work(&self, todo: &[Work<'_>], kept: Parts, continues: bool) -> Result<Parts> {
-        let shared = Shared {
-            kept: kept.clone(),
-            continues,
-            journal: Mutex::new(None),
-        };
-        let mut parts = kept;
-        parts.append(&mut self.convert_all(todo, &shared)?);
-        parts.append(&mut self.derive_all(&shared, &parts)?);
-        Ok(parts)
-    }
-
-    /// Whether this run makes a part, or derives another one from it: a plain run makes all.
-    fn is_mine(&self, (index, part): TablePart) -> bool {
-        let (Some(shard), Some(assignment)) = (self.run_options.shard, &self.assignment) else {
-            return true;
-        };
-        let table = index.table(self.plan.trace);
-        assignment.is_for(shard.index, table.name, part)
-    }
-
-    /// Checks that a manifest of the parts kept and planned can be read back, and counts the kept
-    /// ones. How many parts a stream has is known only at its end.
-    fn fits_manifest(&self, kept: &Parts) -> Result<()> {
-        for facts in kept.values() {
-            self.count_in_manifest(facts)?;
-        }
-        let planned = self.plan.parts().filter(|(table, part)| {
-            let key = (table.index, part.key);
-            !kept.contains_key(&key)
-        });
-        let known = self.manifest_bytes.load(Ordering::Relaxed);
-        let bytes = planned.fold(known, |bytes, (_, part)| {
-            let entry = [part.recorded(), &part.output(), &part.rejects()];
-            bytes.saturating_add(manifest::most_bytes(entry))
-        });
-        manifest::check_bytes(bytes).map_err(|error| error.at(self.lake.root()))
-    }
-
-    /// Counts one more part in the manifest.
-    fn count_in_manifest(&self, facts: &PartFacts) -> Result<()> {
-        let rejects = facts.rejects.as_ref().map_or("", |file| &file.path);
-        let bytes = manifest::most_bytes([&facts.source.path, &facts.output.path, rejects]);
-        let before = self.manifest_bytes.fetch_add(bytes, Ordering::Relaxed);
-        manifest::check_bytes(before.saturating_add(bytes))
-            .map_err(|error| error.at(self.lake.root()))
+impl Run<'_> {
+    /// Converts files, and derives what is derived from them. Returns the parts made.
+    fn work(&self, todo: &[Work<'_>]) -> Result<Parts> {
+        let mut made = Schedule::new(self, todo).convert_all()?;
+        let mut parts = self.kept.clone();
+        parts.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+        made.append(&mut self.derive_all(&parts)?);
+        Ok(made)
     }
 
     /// Counts rejected rows, and ends the run when there are too many.
@@ -379,42 +392,10 @@ impl<'a> Run<'a> {
         check_rejects(before.saturating_add(rows), self.run_options.max_rejects)
     }
 
-    /// The known parts by their key; of a part that was done twice, the later entry counts.
-    fn last_of_each(&self, progress: &LakeProgress) -> Parts {
-        last_of_each(self.plan.trace, progress)
-    }
-
     /// Opens a source whose reading a signal ends.
     fn open(&self, path: &Location) -> Result<Source> {
         Source::open(&self.context, path)
     }
-}
-
-/// The known parts by their key; of a part that was done twice, the later entry counts.
-fn last_of_each(trace: &'static Trace, progress: &LakeProgress) -> Parts {
-    // A journal may name any table.
-    let known = progress.parts.iter().filter_map(|(table, facts)| {
-        let index = TableIndex::of(trace, table)?;
-        Some(((index, facts.key()), facts.clone()))
-    });
-    known.collect()
-}
-
-/// Ends the work when there are too many rejected rows.
-fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
-    match most {
-        Some(most) if rejected > most => Err(Error::new(
-            ErrorKind::Misfit,
-            format!("more than {most} rows are rejected"),
-        )
-        .hint("look at the first one without --on-bad-row, or raise --max-rejects")),
-        _ => Ok(()),
-    }
-}
-
-/// The SHA-256 of a file; a signal ends it.
-fn digest(context: &Context, path: &Location) -> Result<Digest> {
-    Ok(source::fingerprint(context, path)?.sha256)
 }
 
 /// Says how to resume work that was stopped.

@@ -1,15 +1,16 @@
 //! Whether the disk has room for the work, by an estimate from the sizes of the sources.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::words::group_digits;
-use tracelake_lake::store::LakeProgress;
+use tracelake_lake::PartName;
 use tracelake_location::Location;
 
+use super::RunOptions;
 use super::schedule::Work;
-use super::{FinishedParts, Run, RunOptions};
 use crate::plan::{Estimate, Plan, SourceSize, StreamPlan, TablePlan};
 
 /// Resources needed and available.
@@ -21,8 +22,7 @@ pub struct Room {
     pub memory: u64,
     /// Bytes free where the lake is; `None` in a bucket.
     pub free: Option<u64>,
-    /// Bytes of outputs that the work replaces one by one. What it doesn't replace stays until the end, even with
-    /// `--overwrite`.
+    /// Bytes of outputs that the work replaces one by one. With `--overwrite`, the old lake stays until the end.
     replaced: u64,
 }
 
@@ -33,12 +33,12 @@ impl Room {
     pub fn of(
         context: &Context,
         plan: &Plan,
-        found: &FinishedParts,
+        done: &BTreeSet<PartName>,
         out: &Location,
         run_options: RunOptions,
     ) -> Self {
         let shard = run_options.shard;
-        let agreed = shard.map(|shard| plan.to_file(shard.of, run_options.max_rejects));
+        let agreed = shard.map(|shard| plan.to_file(shard.of));
         let assignment = agreed.as_ref().map(|agreed| agreed.assignment());
         let is_mine = |of: &dyn Fn(&tracelake_lake::plan_file::Assignment<'_>) -> Option<u32>| {
             let shards = shard.zip(assignment.as_ref());
@@ -46,7 +46,11 @@ impl Room {
         };
         let parts = plan.parts().filter(|(table, part)| {
             let name = table.order.table.name;
-            !found.has(name, part.key) && is_mine(&|of| of.shard_of(name, part.key))
+            let is_done = done.contains(&PartName {
+                table: name,
+                key: part.key,
+            });
+            !is_done && is_mine(&|of| of.shard_of(name, part.key))
         });
         let streams = plan
             .streams
@@ -57,7 +61,7 @@ impl Room {
         Self::for_work(context, plan, &todo, out, run_options)
     }
 
-    fn for_work(
+    pub(super) fn for_work(
         context: &Context,
         plan: &Plan,
         todo: &[Work<'_>],
@@ -79,10 +83,13 @@ impl Room {
             }
         });
         let estimate = Estimate::of(sizes, plan.encoding, context.threads());
-        let replaced = out.as_path().map_or(0, |lake| {
-            let replaced = todo.iter().map(|work| replaced(plan, work, lake));
-            replaced.fold(0, u64::saturating_add)
-        });
+        let replaced = out
+            .as_path()
+            .filter(|_| !run_options.overwrite)
+            .map_or(0, |lake| {
+                let replaced = todo.iter().map(|work| replaced(plan, work, lake));
+                replaced.fold(0, u64::saturating_add)
+            });
         Self {
             estimate,
             memory: run_options.most_memory(context.threads()),
@@ -112,34 +119,6 @@ impl Room {
         Err(Error::new(ErrorKind::Refused, reason)
             .at(out)
             .hint("free some, name a directory on a larger disk, or pass --ignore-disk-space"))
-    }
-}
-
-impl Run<'_> {
-    /// Refuses the work that is left beside the parts that are finished, which aren't validated, if the disk is
-    /// clearly too small for it.
-    pub(super) fn check_room_beside(&self, progress: &LakeProgress) -> Result<()> {
-        if self.run_options.ignore_disk_space {
-            return Ok(());
-        }
-        let out = self.lake.root();
-        Room::of(
-            &self.context,
-            self.plan,
-            &FinishedParts::of(progress),
-            out,
-            self.run_options,
-        )
-        .check(out)
-    }
-
-    /// Refuses work for which the disk is clearly too small.
-    pub(super) fn check_room(&self, todo: &[Work<'_>]) -> Result<()> {
-        if self.run_options.ignore_disk_space {
-            return Ok(());
-        }
-        let out = self.lake.root();
-        Room::for_work(&self.context, self.plan, todo, out, self.run_options).check(out)
     }
 }
 
@@ -213,7 +192,7 @@ mod tests {
         let out = Location::from(lake.path());
         let context = Context::new().with_threads(2);
         let run_options = RunOptions::default();
-        let mut found = FinishedParts::default();
+        let mut found = BTreeSet::new();
         let all = Room::of(&context, &plan, &found, &out, run_options);
         let bytes = all.estimate.unwrap().bytes.0;
         assert_eq!(all.memory, 384_000_000);
@@ -242,9 +221,10 @@ mod tests {
             Room::of(&context, &plan, &found, &out, run_options).replaced,
             100
         );
-        found
-            .finished
-            .insert((table.order.table.name.to_owned(), part.key));
+        found.insert(PartName {
+            table: table.order.table.name,
+            key: part.key,
+        });
         let left = Room::of(&context, &plan, &found, &out, run_options);
         assert_eq!(
             (left.estimate.unwrap().bytes.0, left.replaced),

@@ -13,8 +13,6 @@ pub struct RunOptions {
     pub commits_at_once: Option<usize>,
     /// Whether an existing lake is replaced. Not together with a shard.
     pub overwrite: bool,
-    /// Whether a plan that another run has left is replaced by this run's. Only if nothing works by it.
-    pub take_over: bool,
     /// The most rows that may be rejected in the whole lake; `None` for any number. A shard counts its
     /// own, and the commit all.
     pub max_rejects: Option<u64>,
@@ -31,7 +29,6 @@ impl Default for RunOptions {
             parts_at_once: usize::MAX,
             commits_at_once: None,
             overwrite: false,
-            take_over: false,
             max_rejects: None,
             shard: None,
             ignore_disk_space: false,

@@ -3,17 +3,18 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::PartFacts;
+use tracelake_lake::{PartName, Parts};
 use tracelake_source::Source;
 
 use super::files::WaitingPart;
 use super::run_options::FILES_AHEAD;
-use super::{Parts, Run, Shared, TablePart, no_threads};
+use super::{Run, no_threads};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
 /// A file to convert.
@@ -49,44 +50,65 @@ struct Queue {
 /// The results of one thread.
 #[derive(Default)]
 struct Finished {
-    parts: Vec<(TablePart, PartFacts)>,
+    parts: Vec<(PartName, PartFacts)>,
     /// By the index of the file.
     failures: Vec<(usize, Error)>,
 }
 
-impl Run<'_> {
-    /// Converts files side by side, the largest first so that none is left over for the end.
-    pub(super) fn convert_all(&self, todo: &[Work<'_>], shared: &Shared) -> Result<Parts> {
+/// The files of a run, and the threads that convert and commit them.
+pub(super) struct Schedule<'a> {
+    run: &'a Run<'a>,
+    todo: &'a [Work<'a>],
+    queue: Mutex<Queue>,
+}
+
+impl<'a> Schedule<'a> {
+    /// The largest file comes first, so that none is left over for the end.
+    pub(super) fn new(run: &'a Run<'a>, todo: &'a [Work<'a>]) -> Self {
         let mut order: Vec<usize> = (0..todo.len()).collect();
         order.sort_by_key(|&index| std::cmp::Reverse(todo[index].bytes()));
+        let queue = Queue {
+            order: order.into(),
+            opened: VecDeque::new(),
+            ahead: 0,
+        };
+        Self {
+            run,
+            todo,
+            queue: Mutex::new(queue),
+        }
+    }
+
+    /// Converts files side by side, and commits their parts.
+    pub(super) fn convert_all(&self) -> Result<Parts> {
         // Threads that no file is left for take over columns of the others.
-        let files = rayon::current_num_threads().min(self.run_options.parts_at_once);
-        let ahead = match self.plan.source.as_path() {
+        let files = rayon::current_num_threads().min(self.run.run_options.parts_at_once);
+        let ahead = match self.run.plan.source.as_path() {
             Some(_) => 0,
             None => files * FILES_AHEAD,
         };
-        let queue = Mutex::new(Queue {
-            order: order.into(),
-            opened: VecDeque::new(),
-            ahead,
-        });
-        let commits = self.lake.commits(files);
-        let commits_at_once = self.run_options.commits_at_once.unwrap_or(commits.at_once);
+        self.queue().ahead = ahead;
+        let commits = self.run.working.commits(files);
+        let commits_at_once = self
+            .run
+            .run_options
+            .commits_at_once
+            .unwrap_or(commits.at_once);
         let (staged, received) = sync_channel(commits.queued);
         let received = Arc::new(Mutex::new(received));
         let made = thread::scope(|scope| {
             let commit = |_| {
                 let received = received.clone();
-                let commit = move || self.commit_staged(&received, commits.together, shared);
+                let commit = move || self.commit_staged(&received, commits.together);
                 thread::Builder::new().spawn_scoped(scope, commit)
             };
-            let committing = (0..commits_at_once.min(most_parts(todo)))
+            let committing = (0..commits_at_once.min(most_parts(self.todo)))
                 .map(commit)
                 .collect::<io::Result<Vec<_>>>()
                 .map_err(|error| no_threads(commits_at_once, error))?;
             // If all of them panicked, nothing is received any more.
             drop(received);
-            let convert = |_| self.convert_files(todo, &queue, &staged, shared);
+            let convert = |_| self.convert_files(&staged);
             let mut made: Vec<Finished> = (0..files).into_par_iter().map(convert).collect();
             drop(staged);
             for commit in committing {
@@ -115,17 +137,17 @@ impl Run<'_> {
             return Err(error);
         }
         // A thread that is stopped between two files has no failure to report, but files may be left.
-        self.context.check()?;
+        self.run.context.check()?;
         Ok(all.parts.into_iter().collect())
     }
 
     /// The next file, whose bytes may already be on their way. `None` if there is none.
-    fn next_file(&self, todo: &[Work<'_>], queue: &Mutex<Queue>) -> Option<(usize, OpenedFile)> {
-        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    fn next_file(&self) -> Option<(usize, OpenedFile)> {
+        let mut queue = self.queue();
         while queue.opened.len() <= queue.ahead
             && let Some(index) = queue.order.pop_front()
         {
-            let opened = match todo[index] {
+            let opened = match self.todo[index] {
                 Work::Part(_, part) if queue.ahead > 0 => self.open_ahead(part).map(Some),
                 _ => Ok(None),
             };
@@ -134,36 +156,33 @@ impl Run<'_> {
         queue.opened.pop_front()
     }
 
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks a server for the start of a file.
     fn open_ahead(&self, part: &PartPlan) -> Result<Source> {
-        let mut source = self.open(&self.plan.source.join(&part.source))?;
+        let mut source = self.run.open(&self.run.plan.source.join(&part.source))?;
         source.prefetch()?;
         Ok(source)
     }
 
     /// Converts the next file until there is none, or one has failed.
-    fn convert_files(
-        &self,
-        todo: &[Work<'_>],
-        queue: &Mutex<Queue>,
-        staged: &SyncSender<(usize, WaitingPart)>,
-        shared: &Shared,
-    ) -> Finished {
+    fn convert_files(&self, staged: &SyncSender<(usize, WaitingPart)>) -> Finished {
         let mut finished = Finished::default();
         // Sending fails only if every receiver has panicked, which ends the run.
         let send = |index, part| drop(staged.send((index, part)));
-        while !self.context.is_cancelled() {
-            let Some((index, opened)) = self.next_file(todo, queue) else {
+        while !self.run.context.is_cancelled() {
+            let Some((index, opened)) = self.next_file() else {
                 break;
             };
-            let converted = opened.and_then(|opened| match todo[index] {
+            let converted = opened.and_then(|opened| match self.todo[index] {
                 Work::Part(table, part) => {
-                    let part = self.convert_file(table, part, opened);
+                    let part = self.run.convert_file(table, part, opened);
                     part.map(|part| send(index, part))
                 }
-                Work::Stream(stream) => self.convert_stream(shared, stream).map(|parts| {
-                    finished.parts.extend(parts.grown);
-                    let made = parts.made.into_iter().map(WaitingPart::Synced);
+                Work::Stream(stream) => self.run.convert_stream(stream).map(|parts| {
+                    let made = parts.into_iter().map(WaitingPart::Synced);
                     // Once they are checked, they are kept even if another file fails.
                     let made = made.take_while(|_| !self.is_stopped());
                     made.for_each(|part| send(index, part));
@@ -182,7 +201,6 @@ impl Run<'_> {
         &self,
         received: &Mutex<Receiver<(usize, WaitingPart)>>,
         together: usize,
-        shared: &Shared,
     ) -> Finished {
         let mut finished = Finished::default();
         let next = || {
@@ -196,17 +214,16 @@ impl Run<'_> {
             let Some(&first) = indices.first() else {
                 return finished;
             };
-            let keys: Vec<_> = parts.iter().map(WaitingPart::key).collect();
-            let committed = match self.commit_all(shared, parts) {
+            let committed = match self.run.commit_all(parts) {
                 Ok(committed) => committed,
                 Err(error) => {
                     finished.failures.push((first, self.failing(error)));
                     continue;
                 }
             };
-            for ((index, key), committed) in indices.into_iter().zip(keys).zip(committed) {
+            for (index, committed) in indices.into_iter().zip(committed) {
                 match committed {
-                    Ok(facts) => finished.parts.push((key, facts)),
+                    Ok(part) => finished.parts.push(part),
                     Err(error) => finished.failures.push((index, self.failing(error))),
                 }
             }
@@ -215,13 +232,13 @@ impl Run<'_> {
 
     /// Whether a signal has stopped the run.
     fn is_stopped(&self) -> bool {
-        let checked = self.context.check();
+        let checked = self.run.context.check();
         checked.is_err_and(|error| !matches!(error.kind(), ErrorKind::Stopped(0)))
     }
 
     /// Makes the other threads stop because of an error.
     fn failing(&self, error: Error) -> Error {
-        self.context.fail();
+        self.run.context.fail();
         error
     }
 }

@@ -6,57 +6,37 @@ use std::path::{Path, PathBuf};
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_lake::manifest::PartFacts;
-use tracelake_lake::store::{CutFacts, Staging};
+use tracelake_lake::manifest::FileFacts;
+use tracelake_lake::{MadePart, PartName, Staging};
 use tracelake_location::Location;
 use tracelake_schema::{Files, Table};
 use tracelake_source::{Fingerprint, Source};
 
-use super::files::{SyncedPart, recorded};
-use super::remaining::{Cuts, missing_of};
-use super::{Parts, Run, Shared, TablePart, parts_of};
+use super::Run;
+use super::files::recorded;
 use crate::part::{Beginning, ReadProgress, TableText};
-use crate::plan::{PARTS_LIMIT, StreamPlan, TableIndex, TablePlan, check_sha256};
+use crate::plan::{PARTS_LIMIT, StreamPlan, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
 struct Cutting<'a> {
     stream: &'a StreamPlan,
-    made: Vec<SyncedPart>,
+    made: Vec<MadePart>,
     /// How many parts each of its tables has so far.
-    counts: BTreeMap<TableIndex, u32>,
+    counts: BTreeMap<&'static str, u32>,
     /// The tables that have more parts, none of which is selected.
-    continued: BTreeSet<TableIndex>,
+    continued: BTreeSet<&'static str>,
     /// The numbers of the members that are parts, selected or not.
-    numbers: BTreeMap<TableIndex, BTreeSet<u32>>,
+    numbers: BTreeMap<&'static str, BTreeSet<u32>>,
     progress: ReadProgress,
 }
 
-/// The parts of a stream that was read to its end, or to the last selected part.
-pub(super) struct CutParts {
-    /// Parts to commit.
-    pub(super) made: Vec<SyncedPart>,
-    /// Parts that an earlier run has made, when it read less of the file.
-    pub(super) grown: Vec<(TablePart, PartFacts)>,
-}
-
 impl Run<'_> {
-    /// Whether all selected parts of a stream are there.
-    pub(super) fn is_cut(&self, stream: &StreamPlan, cuts: &Cuts<'_>, parts: &Parts) -> bool {
-        let planned = self.plan.planned_stream(stream);
-        let there = |table: &str, key| {
-            let index = TableIndex::of(self.plan.trace, table);
-            index.is_some_and(|index| parts.contains_key(&(index, key)))
-        };
-        missing_of(self.plan.trace, &planned, cuts, &there)
-            .is_some_and(|missing| missing.is_empty())
-    }
-
     /// Converts a file that is cut into parts, those that stay left out. All of it is checked before any of its parts is
     /// committed: a broken file, or one with another digest than its publisher's, leaves nothing.
     ///
     /// # Memory
     /// The facts of the parts, and the paths of their staged files.
-    pub(super) fn convert_stream(&self, shared: &Shared, stream: &StreamPlan) -> Result<CutParts> {
+    pub(super) fn convert_stream(&self, stream: &StreamPlan) -> Result<Vec<MadePart>> {
         self.context.check()?;
         let path = self.plan.source.join(&stream.source);
         let mut cutting = Cutting {
@@ -68,7 +48,7 @@ impl Run<'_> {
             progress: ReadProgress::new(&self.context),
         };
         let mut source = self.open(&path)?;
-        let cut = self.read_stream(shared, &mut cutting, &path, &mut source);
+        let cut = self.read_stream(&mut cutting, &path, &mut source);
         let read = source.fingerprint();
         if let Some(expected) = stream.sha256
             // What is wrong with its text doesn't matter if it is another file.
@@ -77,15 +57,14 @@ impl Run<'_> {
             check_sha256(&path, expected, source.digest_rest()?.sha256)?;
         }
         cut?;
-        source.confirm()?;
+        let tag = source.confirm()?;
         source.warn_of_zeros();
-        self.note_cut(shared, cutting, read)
+        self.complete(cutting, read, tag)
     }
 
     /// Reads a file to its end or to the last selected part, and makes its parts.
     fn read_stream(
         &self,
-        shared: &Shared,
         cutting: &mut Cutting<'_>,
         location: &Location,
         source: &mut Source,
@@ -107,10 +86,10 @@ impl Run<'_> {
                     continue;
                 };
                 if let Some(number) = number {
-                    self.convert_member(shared, cutting, (table, number), &member_path, source)?;
+                    self.convert_member(cutting, (table, number), &member_path, source)?;
                     continue;
                 }
-                if cutting.counts.contains_key(&table.index) {
+                if cutting.counts.contains_key(table.order.table.name) {
                     let reason = "a second member of one table";
                     let name = table.order.table.name;
                     return Err(Error::new(ErrorKind::Misfit, reason)
@@ -118,7 +97,7 @@ impl Run<'_> {
                         .field(name)
                         .hint("make an archive of what belongs together"));
                 }
-                self.cut(shared, cutting, table, &member_path, source)?;
+                self.cut(cutting, table, &member_path, source)?;
             }
             if cutting.counts.is_empty() {
                 let plans = self.plan.tables_of(stream);
@@ -131,82 +110,52 @@ impl Run<'_> {
             self.check_numbers(cutting, &path)?;
         } else {
             for table in self.plan.tables_of(stream) {
-                self.cut(shared, cutting, table, &path, source)?;
+                self.cut(cutting, table, &path, source)?;
             }
         }
         cutting.progress.report(source.position());
         Ok(())
     }
 
-    /// Gives the parts of a file the size and the digest of what was read of it, by this run or by an earlier one that
-    /// read more, and notes how many they are, before any of them is committed.
-    fn note_cut(
+    /// Gives the parts of a file the size and the digest of what was read of it, and their number where that was all of a
+    /// table.
+    fn complete(
         &self,
-        shared: &Shared,
         cutting: Cutting<'_>,
         read: Fingerprint,
-    ) -> Result<CutParts> {
+        tag: Option<String>,
+    ) -> Result<Vec<MadePart>> {
         let stream = cutting.stream;
-        // They were compared with the file as it is now.
-        let kept = || {
-            let tables = stream.tables.iter();
-            tables.flat_map(|&table| {
-                parts_of(&shared.kept, table).map(move |(key, facts)| ((table, key), facts))
-            })
-        };
-        let mut longest = (read.bytes, read.sha256);
-        let mut counts = BTreeMap::new();
-        for ((table, _), facts) in kept() {
-            if facts.source.bytes > longest.0 {
-                longest = (facts.source.bytes, facts.source.sha256);
-            }
-            counts.extend(facts.of.map(|of| (table, of)));
-        }
-        let ended = cutting.counts.iter();
-        counts.extend(ended.filter(|(table, _)| !cutting.continued.contains(table)));
-        let complete = |table: TableIndex, facts: &mut PartFacts| {
-            (facts.source.bytes, facts.source.sha256) = longest;
-            facts.of = counts.get(&table).copied();
-        };
         let mut made = cutting.made;
         for part in &mut made {
-            complete(part.table, &mut part.facts);
+            let source = &mut part.facts.source;
+            (source.bytes, source.sha256) = (read.bytes, read.sha256);
+            let count = cutting.counts.get(part.name.table).copied();
+            part.facts.of = count.filter(|_| !cutting.continued.contains(part.name.table));
+            part.tag.clone_from(&tag);
+            part.is_cut = true;
         }
-        let is_grown = |table, facts: &PartFacts| {
-            (facts.source.bytes, facts.of) != (longest.0, counts.get(&table).copied())
-        };
-        let grown = kept().filter(|((table, _), facts)| is_grown(*table, facts));
-        let grown = grown.map(|(key, facts)| {
-            let mut facts = facts.clone();
-            complete(key.0, &mut facts);
-            (key, facts)
-        });
-        let grown: Vec<(TablePart, PartFacts)> = grown.collect();
-        if self.lake.is_alone() && made.is_empty() && grown.is_empty() {
-            return Ok(CutParts { made, grown });
+        let tables = self
+            .plan
+            .tables_of(stream)
+            .map(|table| table.order.table.name);
+        let absent: Vec<&'static str> = tables
+            .filter(|table| !cutting.counts.contains_key(table))
+            .collect();
+        if !absent.is_empty() {
+            let source = FileFacts {
+                path: stream.source.clone(),
+                bytes: read.bytes,
+                sha256: read.sha256,
+            };
+            self.working.note_absent(&absent, &source)?;
         }
-        let tables = self.plan.tables_of(stream).map(|table| {
-            let count = cutting.counts.get(&table.index).copied();
-            (table.order.table.name.to_owned(), count.unwrap_or(0))
-        });
-        let cut = CutFacts {
-            source: stream.source.clone(),
-            selected: self.plan.planned_stream(stream).selected,
-            tables: tables.collect(),
-        };
-        self.with_journal(shared, |journal| {
-            journal.note_cut(cut)?;
-            grown.iter().try_for_each(|((table, _), facts)| {
-                journal.note(table.table(self.plan.trace).name, facts, BTreeMap::new())
-            })
-        })?;
-        Ok(CutParts { made, grown })
+        Ok(made)
     }
 
     /// Converts a member of an archive that is a part by itself.
     fn convert_member(
         &self,
-        shared: &Shared,
         cutting: &mut Cutting<'_>,
         (table, number): (&TablePlan, u32),
         path: &Path,
@@ -222,48 +171,51 @@ impl Run<'_> {
             let reason = format!("part {number}, and a table has at most {PARTS_LIMIT}");
             return wrong(reason, "rename it");
         }
-        let numbers = cutting.numbers.entry(table.index).or_default();
+        let numbers = cutting.numbers.entry(table.order.table.name).or_default();
         if !numbers.insert(number) {
             return wrong(
                 format!("a second member with the number {number}"),
                 "make an archive of what belongs together, with names that differ",
             );
         }
-        *cutting.counts.entry(table.index).or_default() += 1;
+        *cutting.counts.entry(table.order.table.name).or_default() += 1;
         let order = table.order.of_file(&path.to_string_lossy())?;
         let beginning = Beginning::of(source, order)?;
         let order = &beginning.order;
         let mut text = TableText::new(source, &beginning, None);
         text.next_part()?;
-        self.pass_or_convert(shared, cutting, (table, order, number), path, &mut text)
+        self.pass_or_convert(cutting, (table, order, number), path, &mut text)
     }
 
     /// Reads the current part of a text: past it if the part is finished or isn't selected, and otherwise to convert it
     /// into staged files.
     fn pass_or_convert(
         &self,
-        shared: &Shared,
         cutting: &mut Cutting<'_>,
         (table, order, number): (&TablePlan, &FieldOrder, u32),
         path: &Path,
         text: &mut TableText<'_>,
     ) -> Result<()> {
-        let key = (table.index, number.into());
-        if shared.kept.contains_key(&key) || !self.plan.selects(number) {
+        let name = PartName {
+            table: table.order.table.name,
+            key: number.into(),
+        };
+        if self.kept.contains_key(&name) || !self.plan.selects(number) {
             return text.pass_part(&mut cutting.progress);
         }
         let part = self.plan.cut(cutting.stream, table, number);
         let written = self.stage((table, order), &part, path, text, &mut cutting.progress)?;
         let source = recorded(&part, text.fingerprint());
-        let synced = SyncedPart::new(key, source, written, Staging::set_aside)?;
-        cutting.made.push(synced);
+        cutting
+            .made
+            .push(written.sync(name, source, Staging::set_aside)?);
         Ok(())
     }
 
     /// Refuses an archive in which parts are missing: later runs count on their number.
     fn check_numbers(&self, cutting: &Cutting<'_>, path: &Path) -> Result<()> {
         for table in self.plan.tables_of(cutting.stream) {
-            let Some(numbers) = cutting.numbers.get(&table.index) else {
+            let Some(numbers) = cutting.numbers.get(table.order.table.name) else {
                 continue;
             };
             let first = table.order.table.naming.first;
@@ -287,7 +239,6 @@ impl Run<'_> {
     /// Converts the text of a table part by part, to its end or as long as more of it is wanted.
     fn cut(
         &self,
-        shared: &Shared,
         cutting: &mut Cutting<'_>,
         table: &TablePlan,
         path: &Path,
@@ -298,12 +249,12 @@ impl Run<'_> {
         let mut text = TableText::new(source, &beginning, Some(cutting.stream.part_rows));
         let mut number = 0;
         while text.next_part()? {
-            self.pass_or_convert(shared, cutting, (table, order, number), path, &mut text)?;
+            self.pass_or_convert(cutting, (table, order, number), path, &mut text)?;
             number += 1;
-            cutting.counts.insert(table.index, number);
+            cutting.counts.insert(table.order.table.name, number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
-                cutting.continued.insert(table.index);
+                cutting.continued.insert(table.order.table.name);
                 break;
             }
         }

@@ -7,11 +7,10 @@ mod tests;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufReader, Read, Seek, Write};
-use std::sync::Arc;
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Accepted;
 use tracelake_core::origin::{Origin, unreadable};
@@ -23,11 +22,11 @@ use tracelake_schema::Table;
 pub(crate) use part_facts::stays_below;
 pub use part_facts::{FileFacts, PartFacts, PartFields, is_relative};
 
-/// The largest manifest or journal, in bytes: at least 150,000 parts with the paths of published
+/// The largest manifest, in bytes: at least 150,000 parts with the paths of published
 /// traces. A run checks it before it starts work, so nothing is written that can't be read back.
 pub const MOST_BYTES: u64 = 256 << 20;
 
-/// The most bytes one part takes in a manifest or a journal, apart from its three paths.
+/// The most bytes one part takes in a manifest, apart from its three paths.
 const PART_BYTES: u64 = 1_400;
 
 /// The directory of the rejects files, relative to the lake.
@@ -40,9 +39,23 @@ with_origin! {
     pub struct Manifest {
         /// The program that made the lake, and the options.
         pub origin: Origin,
+        /// The SHA-256 of `lake.json`.
+        pub lake: Digest,
         /// The tables, in the order of the trace.
         pub tables: Vec<TableFacts>,
+        /// The tables that were looked for in an archive, which doesn't have them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub absent: Vec<AbsentTable>,
     }
+}
+
+/// A table that an archive doesn't have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AbsentTable {
+    /// Its name.
+    pub name: String,
+    /// The archive.
+    pub source: FileFacts,
 }
 
 /// One table of a lake.
@@ -141,10 +154,15 @@ impl TableFacts {
 }
 
 impl Manifest {
-    /// The manifest of these tables.
+    /// The manifest of these tables, in a lake whose identity has this digest.
     #[must_use]
-    pub fn new(origin: Origin, tables: Vec<TableFacts>) -> Self {
-        Self { origin, tables }
+    pub fn new(origin: Origin, lake: Digest, tables: Vec<TableFacts>) -> Self {
+        Self {
+            origin,
+            lake,
+            tables,
+            absent: Vec::new(),
+        }
     }
 
     /// Reads a manifest and checks its digest.
@@ -152,45 +170,16 @@ impl Manifest {
     /// # Errors
     /// [`ErrorKind::Corrupt`] if the content doesn't match the digest, or there is none;
     /// [`ErrorKind::Refused`] if the digest is right but the content isn't that of a manifest, or has
-    /// options that only another version knows;
-    /// [`ErrorKind::Failed`] if the file can't be read.
-    ///
-    /// # Memory
-    /// The facts of the parts; the file is read in a stream.
-    pub fn read(mut file: impl Read + Seek) -> Result<Self> {
-        let failed = |error| Error::disk("read", error);
-        let damaged = |reason: &str| Error::new(ErrorKind::Corrupt, reason);
-        let bytes = file.seek(std::io::SeekFrom::End(0)).map_err(failed)?;
-        file.rewind().map_err(failed)?;
-        let body = bytes
-            .checked_sub(seal::END_BYTES)
-            .ok_or_else(|| damaged("the manifest is damaged: it is cut off"))?;
-        let mut digest = Sha256::new();
-        let mut buffer = vec![0; 1 << 16];
-        let mut content = file.by_ref().take(body);
-        loop {
-            match content.read(&mut buffer).map_err(failed)? {
-                0 => break,
-                read => digest.update(&buffer[..read]),
-            }
+    /// options that only another version knows.
+    pub fn read(json: &[u8]) -> Result<Self> {
+        if !seal::is_whole(json) {
+            let reason = "the manifest is damaged: its content doesn't match the digest at its end";
+            return Err(Error::new(ErrorKind::Corrupt, reason));
         }
-        let mut found = Vec::new();
-        file.read_to_end(&mut found).map_err(failed)?;
-        if found != seal::end(&digest.finalize()).into_bytes() {
-            return Err(damaged(
-                "the manifest is damaged: its content doesn't match the digest at its end",
-            ));
-        }
-        file.rewind().map_err(failed)?;
-        let read = serde_json::from_reader::<_, Self>(BufReader::new(&mut file));
-        let manifest = match read {
-            Ok(manifest) => manifest,
-            Err(error) => {
-                file.rewind().map_err(failed)?;
-                let hint = "use the version of tracelake that made it";
-                return Err(unreadable("a manifest", BufReader::new(file), error).or_hint(hint));
-            }
-        };
+        let manifest: Self = serde_json::from_slice(json).map_err(|error| {
+            let hint = "use the version of tracelake that made it";
+            unreadable("a manifest", json, error).or_hint(hint)
+        })?;
         manifest.origin.check_format()?;
         Ok(manifest)
     }
@@ -287,17 +276,6 @@ impl Manifest {
         })
     }
 
-    /// All parts with the names of their tables.
-    #[must_use]
-    pub fn into_parts(self) -> Vec<(Arc<str>, PartFacts)> {
-        let parts = self.tables.into_iter().flat_map(|table| {
-            let name: Arc<str> = table.name.into();
-            let parts = table.parts.into_iter();
-            parts.map(move |facts| (Arc::clone(&name), facts))
-        });
-        parts.collect()
-    }
-
     /// All files of the lake except the manifest.
     pub fn files(&self) -> impl Iterator<Item = &FileFacts> {
         self.parts().flat_map(|(_, part)| part.files())
@@ -327,7 +305,7 @@ impl Manifest {
     }
 }
 
-/// The most bytes that a part with these paths takes in a manifest or a journal.
+/// The most bytes that a part with these paths takes in a manifest.
 #[must_use]
 pub fn most_bytes(paths: [&str; 3]) -> u64 {
     // A control character becomes six bytes, such as \u001b.

@@ -196,7 +196,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileFacts {
     /// A relative path with forward slashes.
     pub path: String,

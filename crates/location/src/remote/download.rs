@@ -89,10 +89,10 @@ impl Download {
         }
     }
 
-    /// Fails if the object isn't the one any more that was read so far.
-    pub(in super::super) fn confirm(&self, context: Option<&Context>) -> Result<()> {
+    /// Fails if the object isn't the one any more that was read so far; returns its tag.
+    pub(in super::super) fn confirm(&self, context: Option<&Context>) -> Result<Option<String>> {
         let State::Opened(opened) = &self.state else {
-            return Ok(());
+            return Ok(None);
         };
         let context = context.or(self.url.context.0.as_deref());
         let transfer = Arc::clone(&opened.transfer);

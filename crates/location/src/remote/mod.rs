@@ -27,7 +27,7 @@ use tokio::task::AbortHandle;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Listed, LocationKind, Tagged, Url, Version};
+use super::{Entry, Listed, LocationKind, Tag, Tagged, Url, Version};
 use object::Stores;
 
 pub(super) use download::Download;
@@ -250,18 +250,19 @@ pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
     })
 }
 
-/// Puts a small object in the place of what has its name.
-pub(super) fn put(url: &Url, bytes: Vec<u8>) -> Result<()> {
-    let put = ask_for(url, |network, url| async move {
-        network.stores.create(&url).await?.put(bytes).await
-    });
-    put.map(|_: Option<String>| ())
-}
-
 /// Puts a small object where there is none; false if there is one.
 pub(super) fn put_new(url: &Url, bytes: Vec<u8>) -> Result<bool> {
     ask_for(url, |network, url| async move {
         network.stores.create(&url).await?.put_new(bytes).await
+    })
+}
+
+/// Puts a small object in the place of the bytes with this tag; false if it has other bytes, or is gone.
+pub(super) fn swap(url: &Url, known: &Tag, bytes: Vec<u8>) -> Result<bool> {
+    let known = known.clone();
+    ask_for(url, |network, url| async move {
+        let object = network.stores.create(&url).await?;
+        object.swap(known, bytes).await
     })
 }
 
@@ -273,12 +274,11 @@ pub(super) fn remove(urls: Vec<Url>) -> Result<()> {
     })
 }
 
-/// Reads small objects; those that are gone are left out.
-pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Tagged>> {
-    let read = ask_for_each(urls, move |network, url| async move {
+/// Reads small objects; `None` for one that isn't there.
+pub(super) fn read_all(urls: Vec<Url>, limit: u64) -> Result<Vec<Option<Tagged>>> {
+    ask_for_each(urls, move |network, url| async move {
         network.stores.open(&url).await?.read(limit).await
-    });
-    Ok(read?.into_iter().flatten().collect())
+    })
 }
 
 #[cfg(test)]

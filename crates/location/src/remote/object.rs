@@ -7,12 +7,13 @@ use futures_util::StreamExt;
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, GetResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    UpdateVersion,
 };
 use tokio::sync::Mutex;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::super::url::Scheme;
-use super::super::{Entry, Listed, LocationKind, Tagged, Url, Version};
+use super::super::{Entry, Listed, LocationKind, Tag, Tagged, Url, Version, too_large};
 use super::body::UNKNOWN;
 use super::client::ForObject;
 use super::explain::{Failure, explain, no_credentials};
@@ -166,43 +167,54 @@ impl Object {
             Err(Failure::Missing) => return Ok(None),
             Err(failure) => return Err(self.error("read", failure)),
         };
-        let etag = answer.meta.e_tag.clone().filter(|tag| !is_weak(tag));
+        let tag = Tag {
+            etag: answer.meta.e_tag.clone().filter(|tag| !is_weak(tag)),
+            generation: answer.meta.version.clone(),
+        };
         let mut size = Some(answer.meta.size).filter(|size| *size != UNKNOWN);
         let mut bytes = Vec::new();
         let mut pieces = answer.into_stream();
         while size.is_none_or(|size| size <= limit) {
             let Some(piece) = pieces.next().await else {
-                return Ok(Some((bytes, etag)));
+                return Ok(Some((bytes, tag)));
             };
             bytes.extend_from_slice(&piece.map_err(|error| self.failed("read", error))?);
             size = size.max(Some(bytes.len() as u64));
         }
-        let reason = format!("is larger than {limit} bytes; such a file never is");
-        Err(Error::new(ErrorKind::Corrupt, reason)
-            .at(self.url.to_string())
-            .hint("it is not what its name says: move it away"))
+        Err(too_large(limit).at(self.url.to_string()))
     }
 
-    /// Puts bytes in its place, and returns what the store names them by.
-    pub(super) async fn put(&self, bytes: Vec<u8>) -> Result<Option<String>> {
-        let put = self
-            .store
-            .objects
-            .put_opts(&self.path, bytes.into(), PutMode::Overwrite.into());
-        let written = put.await.map_err(|error| self.failed("write", error))?;
-        Ok(written.e_tag)
+    /// Puts bytes in its place.
+    pub(super) async fn put(&self, bytes: Vec<u8>) -> Result<()> {
+        self.put_if(bytes, PutMode::Overwrite).await.map(drop)
     }
 
     /// Puts bytes where there is no object yet; false if there is one.
     pub(super) async fn put_new(&self, bytes: Vec<u8>) -> Result<bool> {
+        self.put_if(bytes, PutMode::Create).await
+    }
+
+    /// Puts bytes in the place of those with this tag; false if it has others, or is gone.
+    pub(super) async fn swap(&self, known: Tag, bytes: Vec<u8>) -> Result<bool> {
+        let version = UpdateVersion {
+            e_tag: known.etag,
+            version: known.generation,
+        };
+        self.put_if(bytes, PutMode::Update(version)).await
+    }
+
+    /// Puts bytes on a condition; false if it doesn't hold.
+    async fn put_if(&self, bytes: Vec<u8>, mode: PutMode) -> Result<bool> {
+        use object_store::Error::{AlreadyExists, NotFound, Precondition};
+        let is_swap = matches!(mode, PutMode::Update(_));
         let put = self
             .store
             .objects
-            .put_opts(&self.path, bytes.into(), PutMode::Create.into());
+            .put_opts(&self.path, bytes.into(), mode.into());
         match put.await {
             Ok(_) => Ok(true),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-            Err(object_store::Error::Precondition { .. }) => Ok(false),
+            Err(AlreadyExists { .. } | Precondition { .. }) => Ok(false),
+            Err(NotFound { .. }) if is_swap => Ok(false),
             Err(error) => Err(self.failed("write", error)),
         }
     }

@@ -287,10 +287,10 @@ impl Transfer {
         Ok(())
     }
 
-    /// Fails if the object isn't of this version any more.
-    pub(super) async fn confirm(&self) -> Result<()> {
+    /// Fails if the object isn't of this version any more; returns its tag, if it has one that no other bytes have.
+    pub(super) async fn confirm(&self) -> Result<Option<String>> {
         match self.ask_again(0..1).await {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(self.version.e_tag.clone().filter(|tag| !is_weak(tag))),
             Err(failure) => Err(self.object.error("read", failure)),
         }
     }

@@ -122,8 +122,8 @@ impl Upload {
         self.flush()
     }
 
-    /// Makes the object visible, in place of what had its name; returns what the store names its content by.
-    pub(in super::super) fn complete(mut self) -> Result<Option<String>> {
+    /// Makes the object visible, in place of what had its name.
+    pub(in super::super) fn complete(mut self) -> Result<()> {
         self.flush()?;
         let object = self.object.clone();
         let Some(parts) = &self.parts else {
@@ -131,12 +131,12 @@ impl Upload {
             return self.ask(async move { object.put(bytes).await });
         };
         let parts = Arc::clone(parts);
-        let completed = self.ask(async move {
+        self.ask(async move {
             let completed = parts.lock().await.complete().await;
             completed.map_err(|error| object.failed("write", error))
         })?;
         self.parts = None;
-        Ok(completed.e_tag)
+        Ok(())
     }
 
     /// Has the network's thread do some work, and waits for it.

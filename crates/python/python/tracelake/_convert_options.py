@@ -50,8 +50,6 @@ class ConvertOptions(TypedDict, total=False):
     """Derive another table: dag makes batch_task_edges from the task dependencies encoded in task names"""
     overwrite: bool
     """Replace the lake in OUT. A directory that isn't a lake is still refused"""
-    take_over: bool
-    """Replace a plan that a run which is gone has left in OUT. Finished parts made with equal settings are kept. Only if no other run works on this lake"""
     ignore_disk_space: bool
     """Begin even if the disk of OUT is clearly too small for the lake"""
     max_rejects: int | None
@@ -83,7 +81,6 @@ OPTIONS: dict[str, tuple[str, str | bool | None]] = {
     "time": ("text", None),
     "derive": ("names", None),
     "overwrite": ("switch", False),
-    "take_over": ("switch", False),
     "ignore_disk_space": ("switch", False),
     "max_rejects": ("integer", None),
     "threads": ("integer", None),

@@ -33,10 +33,6 @@ __all__ = ["convert", "read"]
 #: How often the driver looks for parts that are finished, in seconds.
 _POLL = 1.0
 
-#: How long the driver waits for tasks that Spark has given up, in seconds: a copy of a task that was
-#: started to be safe, or one whose machine Spark thinks is lost.
-_PATIENCE = 120
-
 #: How often Spark tries a task by default; an error that may go away is raised until then.
 _ATTEMPTS = 4
 
@@ -100,15 +96,13 @@ def convert(
     is_file = file.endswith(".toml") or "/" in file
     if is_file:
         options["trace"] = _everywhere("trace", file) + mark + version
-    take_over = switch("take_over", options.pop("take_over", False))
     if shards is not None:
         number("shards", shards)
     options.setdefault("threads", 1)
     arguments = convert_arguments(options)
     places = ["--", source, lake]
     with Watcher(progress) as watch:
-        preparing = [*arguments, "--take-over"] if take_over else arguments
-        prepared = json.loads(_tracelake.prepare([*preparing, *places], shards, watch))
+        prepared = json.loads(_tracelake.prepare([*arguments, *places], shards, watch))
         if prepared is not None:
             watch("begun", bytes=prepared["bytes"])
             if is_file:
@@ -117,7 +111,7 @@ def convert(
                 arguments = convert_arguments({**options, "trace": kept})
             task = _task(arguments, places, prepared["shards"], _tracelake.__version__)
             _run(spark, task, prepared["shards"], _Poll(lake, watch))
-        made = _tracelake.commit(lake, _PATIENCE, options.get("max_rejects"), None)
+        made = _tracelake.commit(lake, options.get("max_rejects"), None)
     return _lake.lake(lake, made, watch.warnings)
 
 

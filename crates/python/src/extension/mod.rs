@@ -15,11 +15,10 @@ use pyo3::prelude::*;
 use serde_json::json;
 use tracelake::program;
 use tracelake_convert::plan::Shard;
-use tracelake_convert::run::{Commit, CommitOptions};
 use tracelake_convert::{plan, run};
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_lake::plan_file::MOST_SHARDS;
-use tracelake_lake::store::{RELEASE, SUMS, progress};
+use tracelake_lake::{Commit, CommitOptions, Parts, RELEASE, SUMS, progress};
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
 use tracelake_verify::release::Allow;
@@ -135,23 +134,23 @@ fn prepare(
     })
 }
 
-/// Commits a lake whose shards were converted; returns the manifest as JSON. It waits `patience` seconds
-/// for workers that are about to end.
+/// Commits a lake whose shards were converted; returns the manifest as JSON.
 #[pyfunction]
 fn commit(
     py: Python<'_>,
     lake: OsString,
-    patience: u32,
     max_rejects: Option<u64>,
     threads: Option<usize>,
 ) -> PyResult<String> {
     work(py, None, threads, move |work| {
         let mut options = CommitOptions::default();
         options.max_rejects = max_rejects;
-        let patience = Duration::from_secs(patience.into());
-        let commit = Commit::open(&work.context, &Location::parse(&lake)?, patience)?;
-        let outcome = commit.finish(options)?;
-        text(outcome.manifest.to_json()?)
+        let commit = Commit::open(&work.context, &Location::parse(&lake)?, options)?;
+        let committed = commit.finish()?;
+        committed.map_or_else(
+            || Ok("null".to_owned()),
+            |manifest| text(manifest.to_json()?),
+        )
     })
 }
 
@@ -159,12 +158,13 @@ fn commit(
 #[pyfunction]
 fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, None, move |work| {
-        let parts = progress(&Location::parse(&lake)?.within(&work.context))?.parts;
-        let parts: Vec<_> = parts
+        let found = progress(&Location::parse(&lake)?.within(&work.context))?;
+        let made = found.map_or_else(Parts::new, |found| found.made);
+        let parts: Vec<_> = made
             .iter()
-            .map(|(table, facts)| {
+            .map(|(name, facts)| {
                 json!({
-                    "table": table[..], "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
+                    "table": name.table, "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
                     "rejected": facts.rows_rejected, "bytes": facts.output.bytes,
                     "source": facts.source.path, "source_bytes": facts.source.bytes,
                 })

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
 use tracelake_core::digest::Digest;
-use tracelake_lake::store::read_manifest;
+use tracelake_lake::read_manifest;
 use tracelake_location::Location;
 use tracelake_schema::Syntax;
 use tracelake_verify::verify;

@@ -15,7 +15,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{OnBadRow, find_trace, unknown_table};
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
-use tracelake_lake::store::HOME;
+use tracelake_lake::{CommitOptions, Forget, HOME};
 use tracelake_location::Location;
 use tracelake_schema::{Rule, TRACES, Table, Trace, example_name, trace_names};
 use tracelake_verify::release::Allow;
@@ -127,10 +127,6 @@ pub(crate) struct ConvertArgs {
     /// Replace the lake in OUT. A directory that isn't a lake is still refused
     #[arg(long, help_heading = OUTPUT, conflicts_with = "shard")]
     pub(crate) overwrite: bool,
-    /// Replace a plan that a run which is gone has left in OUT. Finished parts made with equal settings are
-    /// kept. Only if no other run works on this lake
-    #[arg(long, help_heading = OUTPUT)]
-    pub(crate) take_over: bool,
     /// Begin even if the disk of OUT is clearly too small for the lake
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) ignore_disk_space: bool,
@@ -157,21 +153,35 @@ pub(crate) struct ConvertArgs {
 #[command(after_help = "\
 Example:
   for i in 0 1 2 3; do tracelake convert clusterdata-2011-2 lake --shard $i/4 & done; wait
-  tracelake commit lake")]
+  tracelake commit lake
+  tracelake commit lake --forget --tables task_events --parts 17
+      Make this part again, by the next convert, after its source has changed.")]
 pub(crate) struct CommitArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Remove outputs that no shard noted, as a killed run or a plan that was taken over leaves them, instead
-    /// of refusing to finish the lake
+    /// Remove outputs that no run recorded, instead of refusing to finish the lake. Only while no other run works on it
     #[arg(long)]
     pub(crate) remove_unnamed: bool,
-    /// Read every output, even where a bucket lists it with the ETag that it had when it was made
+    /// Read every output in a bucket too, where names and sizes are compared otherwise
     #[arg(long)]
     pub(crate) verify_outputs: bool,
-    /// Refuse if the lake has more rejected rows than this [default: the limit that the first shard was given]
+    /// Refuse if the lake has more rejected rows than this
     #[arg(long, value_name = "N")]
     pub(crate) max_rejects: Option<u64>,
+    /// Go back to what is committed, instead of committing: remove parts that aren't, and the plans of shards that ask for
+    /// them. Only while no other run works on the lake
+    #[arg(long, conflicts_with_all = ["remove_unnamed", "verify_outputs", "max_rejects"])]
+    pub(crate) forget: bool,
+    /// Forget only parts of these tables, for example job_events,task_events
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name, requires = "forget")]
+    tables: Vec<String>,
+    /// Forget only the parts with these file numbers, for example 0-9,17
+    #[arg(long, value_name = "NUMBERS", requires = "forget")]
+    parts: Option<PartSet>,
+    /// Forget only parts of this cell
+    #[arg(long, value_name = "NAME", value_parser = name, requires = "forget")]
+    cell: Option<String>,
     /// Number of threads [default: one per processor]
     #[arg(long, value_name = "N", value_parser = within::<u16>(1, 1024))]
     threads: Option<u16>,
@@ -181,6 +191,24 @@ pub(crate) struct CommitArgs {
 }
 
 impl CommitArgs {
+    /// How the lake is committed.
+    pub(crate) fn options(&self) -> CommitOptions {
+        let mut options = CommitOptions::default();
+        options.max_rejects = self.max_rejects;
+        options.remove_unnamed = self.remove_unnamed;
+        options.verify_outputs = self.verify_outputs;
+        options
+    }
+
+    /// The parts to forget.
+    pub(crate) fn to_forget(&self) -> Forget {
+        Forget {
+            tables: self.tables.clone(),
+            parts: self.parts.as_ref().map(|parts| parts.ranges().collect()),
+            cell: self.cell.clone(),
+        }
+    }
+
     /// The context, limited to the threads that are asked for.
     pub(crate) fn within(&self, context: &Context) -> Context {
         limited(context, self.threads)
@@ -488,7 +516,6 @@ impl ConvertArgs {
             parts_within(memory).expect("a size that is enough for one part")
         });
         options.overwrite = self.overwrite;
-        options.take_over = self.take_over;
         options.max_rejects = self.max_rejects;
         options.shard = self.shard;
         options.ignore_disk_space = self.ignore_disk_space;

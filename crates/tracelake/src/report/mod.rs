@@ -6,6 +6,7 @@ mod progress;
 mod summary;
 mod verdict;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,18 +14,19 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanDuration};
 use terminal_size::terminal_size_of;
 use tracelake_convert::plan::{PartPlan, Plan, Shard, StreamPlan, sum};
-use tracelake_convert::run::{FinishedParts, Room};
+use tracelake_convert::run::Room;
 use tracelake_core::error::{Error, escape};
 use tracelake_core::part_key::listed;
 use tracelake_core::words::{group_digits, several};
 use tracelake_generate::Summary;
+use tracelake_lake::PartName;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_location::Location;
 
 pub(crate) use inventory::{inventory_json, inventory_text};
 pub(crate) use logged::{LogWriter, LoggedWarnings};
 pub(crate) use progress::{PlannedWork, Reporter, json_error};
-pub(crate) use summary::{committed, print_conversion_summary};
+pub(crate) use summary::{committed, forgotten, print_conversion_summary};
 pub(crate) use verdict::{released, say_verdict, verdict_json, verified};
 
 /// Writes one line to stderr. If stderr is closed, the line is lost.
@@ -169,7 +171,7 @@ fn shown_path(path: &Location) -> String {
 /// The output of `--dry-run`.
 pub(crate) fn plan_text(
     plan: &Plan,
-    found: &FinishedParts,
+    done: &BTreeSet<PartName>,
     shared: Option<(&PlanFile, Shard)>,
 ) -> String {
     let shards = shared.map(|(file, _)| file.assignment());
@@ -183,16 +185,21 @@ pub(crate) fn plan_text(
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = sum(table.parts.iter().map(|part| part.bytes));
         let name = table.order.table.name;
-        let is_done = |part: &&PartPlan| found.has(name, part.key);
-        let done = table.parts.iter().filter(is_done).count() as u64;
+        let is_done = |part: &&PartPlan| {
+            done.contains(&PartName {
+                table: name,
+                key: part.key,
+            })
+        };
+        let finished = table.parts.iter().filter(is_done).count() as u64;
         text += &format!(
             "{name}: {}, {}, fields as in {}",
             several(table.parts.len() as u64, "part"),
             size(bytes),
             table.order.origin
         );
-        if done > 0 {
-            text += &format!(", {} done", group_digits(done));
+        if finished > 0 {
+            text += &format!(", {} done", group_digits(finished));
         }
         if !table.missing.is_empty() {
             text += &format!(", missing {}", listed(&table.missing));
@@ -209,7 +216,7 @@ pub(crate) fn plan_text(
         }
     }
     for stream in &plan.streams {
-        text += &stream_text(plan, stream, found);
+        text += &stream_text(plan, stream, done);
         let shard = shards
             .as_ref()
             .and_then(|shards| shards.shard_of_stream(&stream.source));
@@ -266,7 +273,7 @@ pub(crate) fn room_text(room: &Room, threads: usize) -> String {
 const SHARDS_SHOWN: u32 = 10_000;
 
 /// A file that is cut into parts: what becomes of it, and how much of that is done.
-fn stream_text(plan: &Plan, stream: &StreamPlan, found: &FinishedParts) -> String {
+fn stream_text(plan: &Plan, stream: &StreamPlan, done: &BTreeSet<PartName>) -> String {
     let mut text = format!(
         "{}: {}, cut after every {}\n",
         shown(&stream.source),
@@ -275,7 +282,7 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, found: &FinishedParts) -> Strin
     );
     for table in plan.tables_of(stream) {
         let name = table.order.table.name;
-        let finished = found.finished.iter().filter(|(table, _)| table == name);
+        let finished = done.iter().filter(|done| done.table == name);
         let done = match finished.count() as u64 {
             0 => String::new(),
             done => format!("  ({} done)", several(done, "part")),

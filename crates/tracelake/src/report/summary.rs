@@ -9,6 +9,7 @@ use tracelake_convert::plan::Plan;
 use tracelake_convert::run::Outcome;
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
 use tracelake_core::words::{for_shell, group_digits, several};
+use tracelake_lake::Forgotten;
 use tracelake_lake::manifest::{Manifest, PartFacts, REJECTS, TableFacts};
 use tracelake_location::Location;
 use tracelake_schema::{Files, Published, Trace};
@@ -84,6 +85,26 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
         let parts = several(manifest.parts().count() as u64, "part");
         let seconds = reporter.elapsed().as_secs_f64();
         say(&format!("committed: {parts}, {seconds:.1} s"));
+    }
+}
+
+/// Reports what was forgotten.
+pub(crate) fn forgotten(reporter: &Reporter, forgotten: &Forgotten) {
+    if reporter.is_json() {
+        let parts = forgotten.parts.len();
+        reporter.json(
+            &serde_json::json!({"event": "done", "forgotten": parts, "empty": forgotten.is_empty}),
+        );
+    } else if reporter.is_for_people() {
+        let parts = match forgotten.parts.len() as u64 {
+            0 => "nothing to forget".to_owned(),
+            parts => format!("forgotten: {}", several(parts, "part")),
+        };
+        let rest = match forgotten.is_empty {
+            true => "; nothing is left of the lake",
+            false => "; what is committed stays",
+        };
+        say(&format!("{parts}{rest}"));
     }
 }
 
@@ -294,7 +315,7 @@ fn say_missing(plan: &Plan, manifest: &Manifest) {
     }
 }
 
-/// The sum of numbers that a journal may have made up.
+/// The sum of numbers that facts may have made up.
 fn total(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }

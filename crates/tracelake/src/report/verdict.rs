@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracelake_core::error::Error;
 use tracelake_core::words::{group_digits, several};
-use tracelake_lake::store::{RELEASE, SUMS};
+use tracelake_lake::{RELEASE, SUMS};
 use tracelake_verify::Verdict;
 
 use super::progress::Reporter;

@@ -1,7 +1,7 @@
-use tracelake_core::digest::Digest;
 use tracelake_core::origin::Origin;
+use tracelake_core::part_key::PartKey;
 use tracelake_core::settings::Settings;
-use tracelake_lake::manifest::FileFacts;
+use tracelake_lake::manifest::{FileFacts, PartFacts};
 use tracelake_schema::{TRACES, Trace};
 
 use super::*;
@@ -25,20 +25,6 @@ fn part(file_number: u32, cell: Option<CellName>, rows_out: u64) -> PartFacts {
 }
 
 #[test]
-fn the_last_line_about_a_part_counts() {
-    let name = trace().tables[0].name;
-    let lines = [(0, 5), (1, 7), (0, 6)].map(|(number, rows)| {
-        let facts = part(number, None, rows);
-        (name.into(), facts)
-    });
-    let tables = tables_of(&lines);
-    assert_eq!(tables.len(), 1);
-    assert_eq!(tables[0].rows, 6 + 7);
-    let numbers = tables[0].parts.iter().map(|part| part.file_number);
-    assert_eq!(numbers.collect::<Vec<_>>(), [0, 1]);
-}
-
-#[test]
 fn a_lake_is_added_up_and_its_gaps_are_listed() {
     let table = trace()
         .tables
@@ -52,7 +38,7 @@ fn a_lake_is_added_up_and_its_gaps_are_listed() {
         facts.push(part);
     }
     let origin = Origin::new(trace().name, Settings::default());
-    let inventory = inspect_lake(Manifest::new(origin, vec![facts]), true);
+    let inventory = inspect_lake(Manifest::new(origin, Digest::of(b""), vec![facts]), true);
     assert_eq!(inventory.finished, Some(true));
     let [found] = &inventory.tables[..] else {
         panic!("{inventory:?}");
@@ -76,7 +62,7 @@ fn a_cell_that_lacks_a_table_is_named() {
     let mut facts = TableFacts::new(table, String::new());
     facts.push(part(0, Some("a"), 1));
     let origin = Origin::new(trace().name, Settings::default());
-    let inventory = inspect_lake(Manifest::new(origin, vec![facts]), true);
+    let inventory = inspect_lake(Manifest::new(origin, Digest::of(b""), vec![facts]), true);
     let cells = BTreeSet::from([Some("a"), Some("b")]);
     let lacking = absent(table, &inventory.tables, &cells);
     assert_eq!(lacking, [format!("{table} of cell b")]);

@@ -14,7 +14,7 @@ use tracelake_core::options::{Format, Layout};
 use tracelake_core::origin::Origin;
 use tracelake_core::settings::Settings;
 use tracelake_lake::manifest::{FileFacts, Manifest, REJECTS, TableFacts};
-use tracelake_lake::store::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION_PATH, RELEASE, sums_line};
+use tracelake_lake::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, RELEASE, sums_line};
 use tracelake_schema::{Kind, Table, Trace, Zone};
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
@@ -51,8 +51,8 @@ pub(crate) fn release_files(
     Ok(ReleaseFiles { sums, files })
 }
 
-/// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, the description of a trace that isn't built
-/// in, and `written`, which are the other files of the release with their digests.
+/// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, identity, the description of a trace that isn't
+/// built in, and `written`, which are the other files of the release with their digests.
 pub(crate) fn sums<'a>(
     manifest: &'a Manifest,
     manifest_file: &'a FileFacts,
@@ -61,8 +61,10 @@ pub(crate) fn sums<'a>(
     let files = manifest.files().chain([manifest_file]);
     let recorded = files.map(|file| (&file.path[..], file.sha256.to_string()));
     let digest = manifest.origin.description.iter();
-    let description = digest.map(|sha256| (DESCRIPTION_PATH, sha256.clone()));
-    let mut digests: Vec<(&str, String)> = recorded.chain(description).chain(written).collect();
+    let description = digest.map(|sha256| (DESCRIPTION, sha256.clone()));
+    let identity = [(IDENTITY, manifest.lake.to_string())];
+    let others = description.chain(identity).chain(written);
+    let mut digests: Vec<(&str, String)> = recorded.chain(others).collect();
     digests.sort();
     let lines = digests
         .iter()
@@ -287,7 +289,8 @@ fn check_place(path: &str, folder: &str, suffix: &str) -> Result<()> {
 fn misplaced(path: &str) -> Error {
     let shown = escape(path.as_bytes(), 80);
     let reason = format!("the manifest names '{shown}', which is not where a lake has its files");
-    Error::new(ErrorKind::Corrupt, reason).hint("run convert again to restore it")
+    Error::new(ErrorKind::Corrupt, reason)
+        .hint("the manifest was changed: take the original, or convert into another directory")
 }
 
 /// The address of a licence that SPDX knows; `None` for a licence in other words.

@@ -4,8 +4,8 @@ use serde_json::Value;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words;
+use tracelake_lake::SUMS;
 use tracelake_lake::manifest::{PartFacts, REJECTS};
-use tracelake_lake::store::SUMS;
 use tracelake_schema::render;
 
 use super::completeness::{Completeness, Gap, TableGap, count, is_far_short, parts_alone};

@@ -1,0 +1,277 @@
+//! The last step: parts to the manifest, which is swapped for the next one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::event::Event;
+use tracelake_core::words::for_shell;
+use tracelake_location::Location;
+use tracelake_schema::Trace;
+
+use crate::MANIFEST;
+use crate::backend::Hold;
+use crate::identity::FoundIdentity;
+use crate::look::refuse_damaged;
+use crate::look::{FoundManifest, Lake, Look, foreign, unnamed_outputs};
+use crate::manifest::Manifest;
+use crate::parts::{PartName, Parts};
+use crate::plan_file::PlanFile;
+use crate::publish::{add, keep_names, put_description, read_plans, warn_of_uncommitted};
+use crate::release::warn_of_stale;
+use crate::remaining::{Counts, incomplete, remaining};
+use crate::rules::{Rule, holds};
+use crate::session::{Session, check_encoding, open_lake};
+use crate::staging::digest_of;
+
+/// How a lake is committed.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct CommitOptions {
+    /// The most rows that may be rejected in the whole lake; `None` for any number.
+    pub max_rejects: Option<u64>,
+    /// Whether every output is read in a bucket too.
+    pub verify_outputs: bool,
+    /// Whether outputs that neither facts nor the manifest name are removed.
+    pub remove_unnamed: bool,
+}
+
+/// A lake whose shards were converted, to be committed.
+#[derive(Debug)]
+pub struct Commit {
+    context: Context,
+    options: CommitOptions,
+    session: Session,
+    identity: FoundIdentity,
+    trace: &'static Trace,
+    /// The plans of shards, by their paths.
+    plans: BTreeMap<String, PlanFile>,
+    look: Look,
+    committed: Parts,
+}
+
+impl Commit {
+    /// Reads what the shards of the lake at `out` have made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when there is no lake, or a process has it alone; when the disk or the store fails.
+    pub fn open(context: &Context, out: &Location, options: CommitOptions) -> Result<Self> {
+        Self::of(context, &Lake::at(&out.within(context)), options)
+    }
+
+    pub(crate) fn of(context: &Context, lake: &Lake, options: CommitOptions) -> Result<Self> {
+        let out = lake.root();
+        let hold = match options.remove_unnamed {
+            true => Hold::Alone,
+            false => Hold::Shared,
+        };
+        let (session, identity) = open_lake(lake, hold)?;
+        let trace = identity.identity.trace().map_err(|error| error.at(out))?;
+        check_encoding(&identity.identity, trace).map_err(|error| error.at(out))?;
+        let backend = &*session.lake.backend;
+        let plans = read_plans(backend)?;
+        let look = Look::whole(backend, trace, identity.sha256, &|_| true)?;
+        let committed = look.manifest.parts(trace);
+        Ok(Self {
+            context: context.clone(),
+            options,
+            session,
+            identity,
+            trace,
+            plans,
+            look,
+            committed,
+        })
+    }
+
+    /// The size of the outputs to check, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let made = self.made();
+        made.values()
+            .fold(0, |bytes, facts| bytes.saturating_add(facts.output.bytes))
+    }
+
+    /// The parts that have facts and are shown, and aren't in the manifest.
+    fn made(&self) -> Parts {
+        let recorded = self.look.recorded.iter();
+        let made = recorded.filter(|(name, known)| {
+            !self.committed.contains_key(name) && self.look.is_shown(&known.facts)
+        });
+        made.map(|(name, known)| (*name, known.facts.clone()))
+            .collect()
+    }
+
+    /// Commits every plan of which all parts are there, and checks that this is so of all plans. Returns the manifest of the
+    /// lake as it is then, which is `None` only where unnamed outputs were removed and nothing else is there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if a part is missing or damaged, nothing was converted, or a file is unknown;
+    /// [`ErrorKind::Misfit`] if too many rows are rejected; when the disk or the store fails.
+    pub fn finish(mut self) -> Result<Option<Manifest>> {
+        let options = self.options;
+        let root = self.session.lake.root().clone();
+        if !self.look.foreign.is_empty() {
+            return Err(foreign(&root, &self.look.foreign));
+        }
+        let has_removed = self.handle_unnamed()?;
+        if self.plans.is_empty() && matches!(self.look.manifest, FoundManifest::None) {
+            return match has_removed {
+                true => self.session.leave().map(|()| None),
+                false => Err(self.nothing_to_commit()),
+            };
+        }
+        let made = self.believed()?;
+        let mut done = self.committed.clone();
+        done.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+        let counts = Counts::new(&done, self.look.all_absent());
+        let (mut complete, mut lacking) = (Vec::new(), Vec::new());
+        for (path, plan) in &self.plans {
+            let missing = remaining(self.trace, plan, &done, &counts);
+            match missing.is_empty() {
+                true => complete.push((path.clone(), plan)),
+                false => lacking.push((plan.shards, missing)),
+            }
+        }
+        let of_plans = |name: &PartName| {
+            let asks = |(_, plan): &(String, &PlanFile)| {
+                plan.assignment().shard_of(name.table, name.key).is_some()
+            };
+            complete.iter().any(asks)
+        };
+        let (adds, uncommitted): (Parts, Parts) =
+            made.into_iter().partition(|(name, _)| of_plans(name));
+        let all = self.committed.values().chain(adds.values());
+        let rejected = all
+            .map(|part| part.rows_rejected)
+            .fold(0, u64::saturating_add);
+        check_rejects(rejected, options.max_rejects).map_err(|error| error.at(&root))?;
+        let lake = self.session.lake.clone();
+        put_description(&*lake.backend, &self.identity.identity)?;
+        let absent = match complete.is_empty() {
+            true => BTreeSet::new(),
+            false => self.look.all_absent(),
+        };
+        let paths: Vec<String> = complete.iter().map(|(path, _)| path.clone()).collect();
+        if !holds(Rule::PlanAfterManifest) {
+            lake.backend.remove(&paths)?;
+        }
+        let found = std::mem::take(&mut self.look.manifest);
+        let manifest = match (complete.is_empty(), found) {
+            (false, found) => Some(add(
+                &lake,
+                &self.identity,
+                self.trace,
+                found,
+                &adds,
+                absent,
+            )?),
+            (true, FoundManifest::Whole(_, manifest)) => {
+                lake.backend.keep_names(&[MANIFEST.to_owned()])?;
+                Some(*manifest)
+            }
+            (true, FoundManifest::Damaged(_, error)) => return Err(error),
+            (true, FoundManifest::None) => None,
+        };
+        lake.backend.remove(&paths)?;
+        warn_of_stale(&self.context, &*lake.backend)?;
+        self.session.leave()?;
+        if !lacking.is_empty() {
+            return Err(incomplete(&root, &lacking));
+        }
+        warn_of_uncommitted(&self.context, uncommitted.into_keys());
+        Ok(manifest)
+    }
+
+    /// Refuses outputs that nobody recorded, or removes them; says whether there were any.
+    fn handle_unnamed(&self) -> Result<bool> {
+        let unnamed = self.look.unnamed(&self.committed);
+        if unnamed.is_empty() {
+            return Ok(false);
+        }
+        let lake = &self.session.lake;
+        if !self.options.remove_unnamed {
+            return Err(unnamed_outputs(lake.root(), &unnamed));
+        }
+        refuse_damaged(lake, &self.look.manifest)?;
+        lake.backend.remove(&unnamed)?;
+        for path in unnamed {
+            self.context
+                .warn(format!("removed {path}, which no run recorded"));
+        }
+        Ok(true)
+    }
+
+    /// The error for a lake without plan and manifest.
+    fn nothing_to_commit(&self) -> Error {
+        let lake = for_shell(self.session.lake.root());
+        let (reason, hint) = match self.look.named.is_empty() {
+            false => (
+                "it was begun by convert without --shard",
+                format!(
+                    "run that convert command again to finish it, or tracelake commit {lake} --forget to give it up"
+                ),
+            ),
+            true => (
+                "nothing has been converted into it",
+                format!("run tracelake convert SRC {lake} --shard I/N for every I below N"),
+            ),
+        };
+        Error::new(ErrorKind::Refused, reason)
+            .at(self.session.lake.root())
+            .hint(hint)
+    }
+
+    /// The parts that were made, without those whose outputs don't have the bytes that are recorded. In a bucket, which
+    /// keeps what it was given, names and sizes are enough.
+    fn believed(&self) -> Result<Parts> {
+        let backend = &*self.session.lake.backend;
+        let reads = backend.is_disk() || self.options.verify_outputs;
+        let recorded = self.look.recorded.iter();
+        let uncommitted = recorded.filter(|(name, _)| !self.committed.contains_key(name));
+        for file in uncommitted.flat_map(|(_, known)| known.facts.files()) {
+            let found = self.look.outputs.get(&file.path);
+            if found.is_some_and(|bytes| *bytes != file.bytes) {
+                self.context.warn(format!("{}: is damaged", file.path));
+            }
+        }
+        let checked = self.made().into_par_iter().map(|(name, facts)| {
+            self.context.check()?;
+            for file in facts.files().filter(|_| reads) {
+                if digest_of(&self.context, backend, &file.path)? != Some(file.sha256) {
+                    self.context.warn(format!("{}: is damaged", file.path));
+                    return Ok(None);
+                }
+            }
+            self.context.emit(Event::Read {
+                bytes: facts.output.bytes,
+            });
+            self.context.emit(Event::Verified {
+                table: name.table,
+                part: name.key,
+                rows: facts.rows_out,
+            });
+            Ok(Some((name, facts)))
+        });
+        let believed = checked.collect::<Result<Vec<_>>>()?;
+        let believed: Parts = believed.into_iter().flatten().collect();
+        keep_names(backend, believed.iter())?;
+        Ok(believed)
+    }
+}
+
+/// Ends the work when there are too many rejected rows.
+///
+/// # Errors
+/// [`ErrorKind::Misfit`].
+pub fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
+    match most {
+        Some(most) if rejected > most => Err(Error::new(
+            ErrorKind::Misfit,
+            format!("more than {most} rows are rejected"),
+        )
+        .hint("look at the first one without --on-bad-row, or raise --max-rejects")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,598 @@
+//! A look at a lake: its identity, its outputs, the facts of parts and the manifest, in this order.
+//!
+//! An output is shown after its facts are put, and facts are removed after the manifest has them. So whatever a run makes
+//! during the look, no output of it looks as if nobody had recorded it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tracelake_core::digest::Digest;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::options::OnBadRow;
+use tracelake_core::words::{for_shell, several};
+use tracelake_location::{Listed, Location};
+use tracelake_schema::Trace;
+
+use crate::backend::{Backend, Commits, Version, backend};
+use crate::facts::{self, Fact, Facts};
+use crate::identity::{self, FoundIdentity, Identity, elsewhere};
+use crate::manifest::{self, AbsentTable, Manifest, PartFacts};
+use crate::outputs::{is_skipped, outputs_of, part_of, table_names};
+use crate::parts::{PartName, Parts};
+use crate::plan_file::{Assignment, PlanFile};
+use crate::rules::{Rule, holds};
+use crate::{FACTS, HOME, LOCK, MANIFEST, REPLACES, STAGING, WORK};
+
+/// How many facts are in memory at a time while they are read.
+const FACTS_AT_ONCE: usize = 512;
+
+/// What a run asks for.
+pub struct Asked<'a> {
+    /// What the lake is to be.
+    pub identity: Identity,
+    /// The parts; all of them are in shard 0 if the run isn't one of several shards.
+    pub plan: &'a PlanFile,
+    /// The shard that this run makes; `None` for all, with a commit.
+    pub shard: Option<u32>,
+    /// What the run does with a bad row.
+    pub on_bad_row: OnBadRow,
+    /// The root of the source.
+    pub source: &'a Location,
+    /// The path of the file of a part, relative to the source.
+    pub source_of: &'a (dyn Fn(PartName) -> String + Sync),
+    /// The path of the output of a part, relative to the lake.
+    pub output_of: &'a (dyn Fn(PartName) -> String + Sync),
+}
+
+impl Asked<'_> {
+    /// Whether the run makes a part, or derives another one from it.
+    pub(crate) fn wants(&self, assignment: &Assignment<'_>, name: PartName) -> bool {
+        assignment.is_for(self.shard.unwrap_or(0), name.table, name.key)
+    }
+}
+
+/// A place where a lake is or will be.
+#[derive(Debug, Clone)]
+pub struct Lake {
+    pub(crate) backend: Arc<dyn Backend>,
+}
+
+impl Lake {
+    /// The lake at `root`; nothing is looked at yet.
+    #[must_use]
+    pub fn at(root: &Location) -> Self {
+        Self {
+            backend: backend(root),
+        }
+    }
+
+    /// The directory of the lake, or its prefix in a bucket.
+    #[must_use]
+    pub fn root(&self) -> &Location {
+        self.backend.root()
+    }
+
+    /// How many parts wait for the disk or the store while this many are converted.
+    #[must_use]
+    pub fn commits(&self, parts: usize) -> Commits {
+        self.backend.commits(parts)
+    }
+
+    /// Refuses to mix a lake with what would be another one.
+    pub(crate) fn refuse_another(
+        &self,
+        then: Option<&FoundIdentity>,
+        now: &Identity,
+    ) -> Result<()> {
+        let Some(then) = then else { return Ok(()) };
+        let differences = then.identity.differences(now);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let reason = format!(
+            "the lake was made with other options: {}",
+            differences.join("; ")
+        );
+        let (lake, run) = (&then.identity, now);
+        let other = elsewhere(&*self.backend);
+        let hint = match () {
+            () if lake.origin.trace != run.origin.trace => format!("use {other}"),
+            // Which encoding a program has is nothing to choose.
+            () if lake.origin.encoding != run.origin.encoding => {
+                format!("use the version of tracelake that made it, or {other}")
+            }
+            () if lake.cells && !run.cells => format!("name the cell with --cell, or use {other}"),
+            () => format!("use the same ones, or {other}"),
+        };
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(self.root())
+            .hint(hint))
+    }
+}
+
+/// What is in a place.
+pub(crate) enum Place {
+    Nothing,
+    SomethingElse,
+    Lake(Box<FoundIdentity>),
+}
+
+/// Recognises a lake to make it or to go on with it; `None` where there is nothing yet.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] for something else, and as [`place_of`].
+pub(crate) fn recognise(backend: &dyn Backend) -> Result<Option<FoundIdentity>> {
+    match place_of(backend)? {
+        Place::Nothing => Ok(None),
+        Place::Lake(found) => Ok(Some(*found)),
+        Place::SomethingElse => Err(Error::new(
+            ErrorKind::Refused,
+            "the directory holds something else",
+        )
+        .at(backend.root())
+        .hint("name an empty or new directory for the lake")),
+    }
+}
+
+/// Looks what is in a place.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] for a lake without identity.
+pub(crate) fn place_of(backend: &dyn Backend) -> Result<Place> {
+    if let Some(found) = identity::find(backend)? {
+        return Ok(Place::Lake(Box::new(found)));
+    }
+    let mut files = backend.list("")?;
+    files.retain(|file| {
+        let is_staged = file
+            .path
+            .strip_prefix(STAGING)
+            .is_some_and(|rest| rest.starts_with('/'));
+        !is_staged && ![LOCK, WORK, REPLACES].contains(&&file.path[..])
+    });
+    if files.is_empty() {
+        return Ok(Place::Nothing);
+    }
+    // Another run may have begun the lake after the first look.
+    if holds(Rule::IdentityAfterListing)
+        && let Some(found) = identity::find(backend)?
+    {
+        return Ok(Place::Lake(Box::new(found)));
+    }
+    let root = backend.root();
+    let is_in_home = |file: &Listed| file.path.starts_with(HOME);
+    let is_old = |file: &Listed| {
+        let old = [MANIFEST, "_tracelake/plan.json", "_tracelake/journal"];
+        old.iter().any(|start| file.path.starts_with(start))
+    };
+    let (reason, hint) = if files.iter().any(is_old) {
+        let reason = "the lake was made by a tracelake before 0.1.0";
+        (
+            reason,
+            format!("convert again, into {}", elsewhere(backend)),
+        )
+    } else if files.iter().any(is_in_home) {
+        (
+            "the lake has lost _tracelake/lake.json",
+            format!("restore it, or use {}", elsewhere(backend)),
+        )
+    } else {
+        return Ok(Place::SomethingElse);
+    };
+    Err(Error::new(ErrorKind::Refused, reason).at(root).hint(hint))
+}
+
+/// The manifest as it was found.
+#[derive(Debug, Default)]
+pub(crate) enum FoundManifest {
+    #[default]
+    None,
+    /// It isn't one, and what it was is lost.
+    Damaged(Version, Error),
+    Whole(Version, Box<Manifest>),
+}
+
+impl FoundManifest {
+    pub(crate) fn read(backend: &dyn Backend) -> Result<Self> {
+        let Some(found) = backend.get(MANIFEST, manifest::MOST_BYTES)? else {
+            return Ok(Self::None);
+        };
+        let place = || backend.root().join(MANIFEST);
+        match Manifest::read(&found.bytes) {
+            Ok(manifest) => Ok(Self::Whole(found.version, Box::new(manifest))),
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                Ok(Self::Damaged(found.version, error.at(place())))
+            }
+            Err(error) => Err(error.at(place())),
+        }
+    }
+
+    pub(crate) fn whole(&self) -> Option<&Manifest> {
+        match self {
+            Self::Whole(_, manifest) => Some(manifest),
+            _ => None,
+        }
+    }
+
+    /// Its parts, of tables of the trace.
+    pub(crate) fn parts(&self, trace: &'static Trace) -> Parts {
+        self.whole()
+            .map_or_else(Parts::new, |manifest| parts_in(manifest, trace))
+    }
+}
+
+/// Refuses to remove anything beside a damaged manifest: what it named is lost.
+pub(crate) fn refuse_damaged(lake: &Lake, manifest: &FoundManifest) -> Result<()> {
+    match manifest {
+        FoundManifest::Damaged(_, error) => Err(Error::new(
+            ErrorKind::Refused,
+            format!("nothing is removed: {error}"),
+        )
+        .at(lake.root())
+        .hint(format!(
+            "run convert for all parts of the lake, which writes the manifest again, or use {}",
+            elsewhere(&*lake.backend)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The parts of a manifest, of tables of the trace.
+pub(crate) fn parts_in(manifest: &Manifest, trace: &'static Trace) -> Parts {
+    let tables: BTreeMap<&str, &'static str> = trace
+        .all_tables()
+        .map(|table| (table.name, table.name))
+        .collect();
+    let named = manifest.parts().filter_map(|(table, facts)| {
+        let table = tables.get(table)?;
+        Some((
+            PartName {
+                table,
+                key: facts.key(),
+            },
+            facts.clone(),
+        ))
+    });
+    named.collect()
+}
+
+/// A part that was recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorded {
+    pub(crate) facts: PartFacts,
+    /// What the store of its source named its bytes by.
+    pub(crate) tag: Option<String>,
+}
+
+/// A lake as a look found it, or a part of it.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// The outputs and rejects files, with their sizes.
+    pub(crate) outputs: BTreeMap<String, u64>,
+    /// Files in the directories of tables that no run can have made.
+    pub(crate) foreign: Vec<String>,
+    /// The parts that have facts, damaged or not.
+    pub(crate) named: BTreeSet<PartName>,
+    /// Those of them that were asked for and are whole.
+    pub(crate) recorded: BTreeMap<PartName, Recorded>,
+    /// The tables that archives don't have, by facts.
+    pub(crate) absent: BTreeSet<AbsentTable>,
+    /// The paths of all facts.
+    pub(crate) facts: Vec<String>,
+    pub(crate) manifest: FoundManifest,
+}
+
+impl Look {
+    /// Looks at all outputs, and reads the facts of the parts that are wanted.
+    pub(crate) fn whole(
+        backend: &dyn Backend,
+        trace: &'static Trace,
+        lake: Digest,
+        wants: &dyn Fn(PartName) -> bool,
+    ) -> Result<Self> {
+        let mut look = Self::default();
+        if !holds(Rule::FactsBeforeManifest) {
+            look.manifest = FoundManifest::read(backend)?;
+        }
+        look.list_outputs(backend, trace)?;
+        let listed = backend
+            .list(FACTS)?
+            .into_iter()
+            .map(|file| file.path)
+            .collect();
+        look.read_facts(backend, trace, lake, listed, wants)?;
+        if holds(Rule::FactsBeforeManifest) {
+            look.manifest = FoundManifest::read(backend)?;
+        }
+        look.read_late_facts(backend, trace, lake, wants)?;
+        Ok(look)
+    }
+
+    fn list_outputs(&mut self, backend: &dyn Backend, trace: &'static Trace) -> Result<()> {
+        for file in outputs_of(backend, &table_names(Some(trace)))? {
+            match part_of(&file.path) {
+                Some(_) => {
+                    self.outputs.insert(file.path, file.bytes);
+                }
+                None if is_skipped(&file.path) => {}
+                None => self.foreign.push(file.path),
+            }
+        }
+        self.foreign.sort_unstable();
+        Ok(())
+    }
+
+    /// Asks by name for the facts of outputs that seem to have none: they may have been shown during the look, or a listing
+    /// is late.
+    fn read_late_facts(
+        &mut self,
+        backend: &dyn Backend,
+        trace: &'static Trace,
+        lake: Digest,
+        wants: &dyn Fn(PartName) -> bool,
+    ) -> Result<()> {
+        let unnamed = self.unnamed(&self.manifest.parts(trace));
+        if unnamed.is_empty() || !holds(Rule::FactsByName) {
+            return Ok(());
+        }
+        let named = unnamed.iter().filter_map(|path| part_of(path));
+        let paths: BTreeSet<String> = named
+            .map(|(table, key)| facts::path_of(table, key))
+            .collect();
+        let paths: Vec<String> = paths.into_iter().collect();
+        let paths = backend
+            .look_up(&paths)?
+            .into_iter()
+            .map(|file| file.path)
+            .collect();
+        let listed = std::mem::take(&mut self.facts);
+        self.read_facts(backend, trace, lake, paths, wants)?;
+        self.facts.extend(listed);
+        Ok(())
+    }
+
+    /// Looks for a run that asks for some parts. A shard looks at those alone.
+    pub(crate) fn for_run(
+        backend: &dyn Backend,
+        trace: &'static Trace,
+        lake: Digest,
+        asked: &Asked<'_>,
+    ) -> Result<Self> {
+        let assignment = asked.plan.assignment();
+        let wants = |name| asked.wants(&assignment, name);
+        let Some(shard) = asked.shard else {
+            return Self::whole(backend, trace, lake, &wants);
+        };
+        let mut look = Self::default();
+        let tables = |name: &str| trace.all_tables().find(|table| table.name == name);
+        let planned = asked.plan.parts.iter().filter(|part| part.shard == shard);
+        let named = planned.flat_map(|part| {
+            let tables = asked.plan.with_derived(&part.table).filter_map(tables);
+            tables.map(|table| PartName {
+                table: table.name,
+                key: part.key(),
+            })
+        });
+        let named: Vec<PartName> = named.collect();
+        let mut outputs: Vec<String> = named.iter().map(|name| (asked.output_of)(*name)).collect();
+        let mut facts: Vec<String> = named
+            .iter()
+            .map(|name| facts::path_of(name.table, name.key))
+            .collect();
+        // How many parts a file is cut into isn't known before.
+        let mut cut = BTreeSet::new();
+        for stream in asked
+            .plan
+            .streams
+            .iter()
+            .filter(|stream| stream.shard == shard)
+        {
+            cut.extend(
+                stream
+                    .tables
+                    .iter()
+                    .flat_map(|table| asked.plan.with_derived(table)),
+            );
+        }
+        // Nor are the parts of an earlier run that others are derived from.
+        let is_planned = |table: &str| {
+            asked.plan.parts.iter().any(|part| part.table == table)
+                || asked.plan.stream_of(table).is_some()
+        };
+        let derived = asked
+            .plan
+            .derived
+            .iter()
+            .filter(|derived| !is_planned(&derived.from));
+        cut.extend(derived.map(|derived| &derived.table[..]));
+        let mut listed = Vec::new();
+        for table in cut {
+            listed.append(&mut backend.list(table)?);
+            facts.extend(
+                backend
+                    .list(&format!("{FACTS}/{table}"))?
+                    .into_iter()
+                    .map(|file| file.path),
+            );
+        }
+        look.read_facts(backend, trace, lake, facts, &wants)?;
+        let rejects = look
+            .recorded
+            .values()
+            .filter_map(|known| known.facts.rejects.as_ref());
+        outputs.extend(rejects.map(|file| file.path.clone()));
+        look.manifest = FoundManifest::read(backend)?;
+        if look.manifest.whole().is_some() {
+            // A part that is committed isn't looked at.
+            let committed = look.manifest.parts(trace);
+            let mut named = named.iter();
+            outputs.retain(|_| {
+                named
+                    .next()
+                    .is_none_or(|name| !committed.contains_key(name))
+            });
+        }
+        listed.append(&mut backend.look_up(&outputs)?);
+        look.outputs = listed
+            .into_iter()
+            .map(|file| (file.path, file.bytes))
+            .collect();
+        look.outputs.retain(|path, _| part_of(path).is_some());
+        look.read_late_facts(backend, trace, lake, &wants)?;
+        Ok(look)
+    }
+
+    /// Reads the facts at these paths that are wanted; some may not be there.
+    fn read_facts(
+        &mut self,
+        backend: &dyn Backend,
+        trace: &'static Trace,
+        lake: Digest,
+        paths: Vec<String>,
+        wants: &dyn Fn(PartName) -> bool,
+    ) -> Result<()> {
+        let is_wanted = |path: &&String| facts::part_of(trace, path).is_none_or(wants);
+        let wanted: Vec<String> = paths.iter().filter(is_wanted).cloned().collect();
+        for paths in wanted.chunks(FACTS_AT_ONCE) {
+            for (path, json) in paths.iter().zip(backend.get_all(paths, facts::MOST_BYTES)?) {
+                let Some(json) = json else { continue };
+                let name = facts::part_of(trace, path);
+                self.named.extend(name);
+                let Some(read) = Facts::read(&json, path, lake) else {
+                    continue;
+                };
+                self.absent.extend(read.absent());
+                if let (Fact::Part(facts), Some(name)) = (read.fact, name) {
+                    self.recorded.insert(
+                        name,
+                        Recorded {
+                            facts,
+                            tag: read.tag,
+                        },
+                    );
+                }
+            }
+        }
+        let unread = paths.iter().filter(|path| !is_wanted(path));
+        self.named
+            .extend(unread.filter_map(|path| facts::part_of(trace, path)));
+        self.facts = paths;
+        Ok(())
+    }
+
+    /// Whether all files of a part are there with their sizes.
+    pub(crate) fn is_shown(&self, facts: &PartFacts) -> bool {
+        let mut files = facts.files();
+        !holds(Rule::OutputsAreThere)
+            || files.all(|file| self.outputs.get(&file.path) == Some(&file.bytes))
+    }
+
+    /// The tables that archives don't have, by facts and manifest.
+    pub(crate) fn all_absent(&self) -> BTreeSet<AbsentTable> {
+        let committed = self
+            .manifest
+            .whole()
+            .into_iter()
+            .flat_map(|found| &found.absent);
+        self.absent.iter().chain(committed).cloned().collect()
+    }
+
+    /// The outputs that neither facts nor the manifest name.
+    pub(crate) fn unnamed(&self, committed: &Parts) -> Vec<String> {
+        let tables: BTreeMap<&str, &'static str> = committed
+            .keys()
+            .chain(&self.named)
+            .map(|name| (name.table, name.table))
+            .collect();
+        let is_named = |path: &String| {
+            let Some((table, key)) = part_of(path) else {
+                return true;
+            };
+            let Some(&table) = tables.get(table) else {
+                return false;
+            };
+            let name = PartName { table, key };
+            let recorded = || self.recorded.get(&name).map(|known| &known.facts);
+            match committed.get(&name).or_else(recorded) {
+                Some(facts) => facts.files().any(|file| file.path == *path),
+                // Facts that weren't read, or are damaged.
+                None => self.named.contains(&name),
+            }
+        };
+        self.outputs
+            .keys()
+            .filter(|path| !is_named(path))
+            .cloned()
+            .collect()
+    }
+}
+
+/// How many files an error names.
+const SHOWN: usize = 5;
+
+/// The error for outputs that neither facts nor the manifest name, of which there are some.
+pub(crate) fn unnamed_outputs(root: &Location, paths: &[String]) -> Error {
+    let shown: Vec<&str> = paths.iter().take(SHOWN).map(String::as_str).collect();
+    let more = match paths.len().saturating_sub(SHOWN) as u64 {
+        0 => String::new(),
+        more => format!(" and {}", several(more, "more file")),
+    };
+    let reason = format!("outputs that no run recorded: {}{more}", shown.join(", "));
+    let lake = for_shell(root);
+    Error::new(ErrorKind::Refused, reason)
+        .at(root)
+        .hint(format!(
+            "move them away, or run tracelake commit {lake} --remove-unnamed, which removes them"
+        ))
+}
+
+/// The error for files in the directories of tables that no run can have made: every reader would take them for data, and
+/// they may be the only copy.
+pub(crate) fn foreign(root: &Location, paths: &[String]) -> Error {
+    let mut reason = "isn't part of the lake".to_owned();
+    let (first, others) = paths
+        .split_first()
+        .map_or(("", paths), |(first, rest)| (&first[..], rest));
+    if !others.is_empty() {
+        let others = &others[..others.len().min(SHOWN - 1)];
+        reason += &format!("; so are {}", others.join(", "));
+    }
+    Error::new(ErrorKind::Refused, reason)
+        .at(root.join(first))
+        .hint("move it away: readers would take it for data")
+}
+
+/// Reads the manifest of a lake.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] if there is none, or the file isn't one; [`ErrorKind::Corrupt`] if it is
+/// damaged, or the lake's identity.
+pub fn read_manifest(root: &Location) -> Result<Manifest> {
+    let backend = backend(root);
+    match FoundManifest::read(&*backend)? {
+        FoundManifest::Whole(_, manifest) => {
+            if manifest.origin.description.is_some() {
+                identity::find(&*backend)?;
+            }
+            Ok(*manifest)
+        }
+        FoundManifest::Damaged(_, error) => {
+            Err(error.hint("run convert again, for all parts of the lake, to write it again"))
+        }
+        FoundManifest::None => Err(Error::new(
+            ErrorKind::Refused,
+            "not a finished lake: it has no manifest",
+        )
+        .at(root)
+        .hint("run convert until it succeeds")),
+    }
+}
+
+/// The place of a path that a lake names for one of its files; a manifest may come from strangers,
+/// so a path or a link that leads out of the lake is refused.
+///
+/// # Errors
+/// [`ErrorKind::Refused`].
+pub fn inside(root: &Location, path: &str) -> Result<Location> {
+    backend(root).inside(path)
+}

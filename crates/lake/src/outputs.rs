@@ -1,0 +1,190 @@
+//! The paths of outputs.
+
+use std::collections::BTreeSet;
+
+use tracelake_core::error::Result;
+use tracelake_core::part_key::{CELL, FILE_NUMBER, PartKey};
+use tracelake_location::{Listed, Location};
+use tracelake_schema::{TRACES, Trace};
+
+use crate::backend::{Backend, backend};
+use crate::manifest::REJECTS;
+
+/// The extensions of outputs, in any format.
+const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
+
+fn ends_in(name: &str, suffixes: &[&str]) -> bool {
+    suffixes.iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Whether readers skip a foreign file, because a name in its path begins with a dot or an underscore;
+/// systems leave such files.
+#[must_use]
+pub fn is_skipped(file: &str) -> bool {
+    let is_hidden = |name: &str| name.starts_with(['.', '_']) && !ends_in(name, OUTPUTS);
+    file.split('/').any(is_hidden)
+}
+
+/// The names that a table's directory can have, in a lake of this trace or of any built-in one.
+#[must_use]
+pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
+    let tables = trace.into_iter().flat_map(Trace::all_tables);
+    let own = tables.map(|table| table.name);
+    TRACES.table_names().chain(own).collect()
+}
+
+/// The outputs and rejects files of these tables that are in a lake, whether a manifest names them or not.
+///
+/// # Errors
+/// When the disk or the store fails; [`ErrorKind::Refused`](tracelake_core::ErrorKind::Refused) for a symbolic link.
+pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    of_tables(root, tables, |path| part_of(path).is_some())
+}
+
+/// The files in the directories of these tables that no plan can have named, at any depth.
+///
+/// # Errors
+/// As [`files`].
+pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
+    of_tables(root, tables, |path| {
+        !path.starts_with(REJECTS) && part_of(path).is_none()
+    })
+}
+
+fn of_tables(
+    root: &Location,
+    tables: &BTreeSet<&str>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<String>> {
+    let listed = outputs_of(&*backend(root), tables)?
+        .into_iter()
+        .map(|file| file.path);
+    let mut files: Vec<String> = listed.filter(|path| is_wanted(path)).collect();
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// The files in the directories of these tables, and of their rejects.
+pub(super) fn outputs_of(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Result<Vec<Listed>> {
+    if backend.is_disk() {
+        let mut files = Vec::new();
+        for table in tables {
+            files.append(&mut backend.list(table)?);
+            files.append(&mut backend.list(&format!("{REJECTS}/{table}"))?);
+        }
+        return Ok(files);
+    }
+    // One listing for many tables.
+    let mut files = backend.list("")?;
+    files.retain(|file| {
+        let rejects = file
+            .path
+            .strip_prefix(REJECTS)
+            .and_then(|rest| rest.strip_prefix('/'));
+        let table = rejects.unwrap_or(&file.path).split_once('/');
+        table.is_some_and(|(table, _)| tables.contains(table))
+    });
+    Ok(files)
+}
+
+/// The part whose output or rejects file has this path: `table/part-00017-of-00500.parquet`, the same in
+/// `file_number=17`, both of them also in `cell=a`, or below the directory of rejects. `None` if no plan can have named
+/// the file.
+pub(super) fn part_of(file: &str) -> Option<(&str, PartKey)> {
+    let (directory, name) = file.rsplit_once('/')?;
+    let rejects = directory.strip_prefix(REJECTS);
+    let (path, suffixes) = match rejects {
+        Some(rejects) => (rejects.strip_prefix('/')?, &[".ndjson"][..]),
+        None => (directory, OUTPUTS),
+    };
+    let mut names = path.split('/').peekable();
+    let table = names.next().filter(|table| !table.is_empty())?;
+    let mut key = |start| {
+        let name = names.next_if(|name| name.starts_with(start))?;
+        name.strip_prefix(start)
+    };
+    let (cell, file_number) = (key(CELL), key(FILE_NUMBER));
+    if names.next().is_some() || (rejects.is_some() && file_number.is_some()) {
+        return None;
+    }
+    let mut stems = suffixes
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix));
+    let number = stems.next().and_then(part_number)?;
+    // A number of a directory is written in one way alone.
+    if file_number.is_some_and(|written| written != number.to_string()) {
+        return None;
+    }
+    let cell = match cell {
+        Some(cell) if tracelake_schema::is_cell(cell) => Some(tracelake_schema::cell_name(cell)?),
+        Some(_) => return None,
+        None => None,
+    };
+    Some((
+        table,
+        PartKey {
+            cell,
+            file_number: number,
+        },
+    ))
+}
+
+/// The number in a name such as `part-00017-of-00500` or `part-00017`.
+fn part_number(stem: &str) -> Option<u32> {
+    let number = |text: &str| {
+        let number: u32 = text.parse().ok()?;
+        (format!("{number:05}") == text).then_some(number)
+    };
+    let rest = stem.strip_prefix("part-")?;
+    match rest.split_once("-of-") {
+        Some((part, total)) => number(total).and(number(part)),
+        None => number(rest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_are_where_a_plan_puts_them() {
+        for file in [
+            "jobs/part-00017-of-00500.parquet",
+            "jobs/file_number=17/part-00017.arrow",
+            "jobs/cell=a/part-00017.parquet",
+            "jobs/cell=a/file_number=17/part-00017.parquet",
+            "_tracelake/rejects/jobs/part-00017.ndjson",
+            "_tracelake/rejects/jobs/cell=a/part-00017.ndjson",
+        ] {
+            assert!(part_of(file).is_some(), "{file}");
+        }
+        for file in [
+            "jobs/copy.parquet",
+            "jobs/file_number=18/part-00017.parquet",
+            "jobs/cell=zz/part-00017.parquet",
+            "jobs/cell=/part-00017.parquet",
+            "jobs/file_number=17/cell=a/part-00017.parquet",
+            "jobs/cell=a/old/file_number=17/part-00017.parquet",
+            "jobs/cell=a/part-00017.ndjson",
+            "_tracelake/rejects/jobs/cell=a/file_number=17/part-00017.ndjson",
+            "_tracelake/rejects/jobs/part-00017.parquet",
+        ] {
+            assert!(part_of(file).is_none(), "{file}");
+        }
+    }
+
+    #[test]
+    fn files_of_systems_are_skipped() {
+        for (file, is_it) in [
+            ("jobs/.DS_Store", true),
+            ("jobs/_SUCCESS", true),
+            ("jobs/_old/part-00000.parquet", true),
+            ("jobs/notes.txt", false),
+            // Readers that skip it would miss rows.
+            ("jobs/_part-00000.parquet", false),
+            ("jobs/.part-00000.arrow", false),
+        ] {
+            assert_eq!(is_skipped(file), is_it, "{file}");
+        }
+    }
+}

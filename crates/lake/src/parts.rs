@@ -1,0 +1,30 @@
+//! Parts by their names.
+
+use std::collections::BTreeMap;
+
+use tracelake_core::part_key::PartKey;
+
+use crate::manifest::PartFacts;
+
+/// A part of a table of a known trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartName {
+    /// The table.
+    pub table: &'static str,
+    /// The cell and the file number.
+    pub key: PartKey,
+}
+
+/// The facts of parts.
+pub type Parts = BTreeMap<PartName, PartFacts>;
+
+/// The parts of one table, in order.
+pub fn parts_of<'a, T>(
+    parts: &'a BTreeMap<PartName, T>,
+    table: &'static str,
+) -> impl Iterator<Item = (PartKey, &'a T)> {
+    let key = PartKey::FIRST;
+    let from_here = parts.range(PartName { table, key }..);
+    let of_table = from_here.take_while(move |(name, _)| name.table == table);
+    of_table.map(|(name, facts)| (name.key, facts))
+}

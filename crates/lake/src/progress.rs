@@ -1,0 +1,154 @@
+//! How far a lake is, for people and programs that only look.
+
+use std::collections::BTreeSet;
+
+use tracelake_core::error::Result;
+use tracelake_core::part_key::PartKey;
+use tracelake_location::Location;
+
+use crate::backend::backend;
+use crate::facts;
+use crate::identity::{self, Identity};
+use crate::look::{FoundManifest, Look, Place, place_of};
+use crate::manifest::Manifest;
+use crate::outputs::{outputs_of, part_of, table_names};
+use crate::parts::{PartName, Parts};
+use crate::plan_file::PlanFile;
+use crate::publish::read_plans;
+use crate::remaining::Counts;
+use crate::{FACTS, IDENTITY};
+
+/// How far a lake is.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Progress {
+    /// What it is.
+    pub identity: Identity,
+    /// What is committed.
+    pub manifest: Option<Manifest>,
+    /// The parts that are made and not committed.
+    pub made: Parts,
+    /// The plans of shards that aren't committed.
+    pub plans: Vec<PlanFile>,
+    /// How many parts files have that are cut into parts.
+    pub counts: Counts,
+    /// Outputs that neither facts nor the manifest name.
+    pub unnamed: Vec<String>,
+}
+
+impl Progress {
+    /// The parts of its manifest, of tables of its trace.
+    #[must_use]
+    pub fn committed(&self, manifest: &Manifest) -> Parts {
+        let trace = self.identity.trace().ok();
+        trace.map_or_else(Parts::new, |trace| crate::look::parts_in(manifest, trace))
+    }
+}
+
+/// Looks how far the lake at `root` is; `None` where there is none.
+///
+/// # Errors
+/// [`ErrorKind::Refused`](tracelake_core::ErrorKind::Refused) if it has lost its identity; if the manifest is damaged; when the
+/// disk or the store fails.
+pub fn progress(root: &Location) -> Result<Option<Progress>> {
+    let backend = backend(root);
+    let Place::Lake(found) = place_of(&*backend)? else {
+        return Ok(None);
+    };
+    let trace = found.identity.trace().map_err(|error| error.at(root))?;
+    let plans = read_plans(&*backend)?.into_values().collect();
+    let look = Look::whole(&*backend, trace, found.sha256, &|_| true)?;
+    let committed = look.manifest.parts(trace);
+    let recorded = look.recorded.iter();
+    let made = recorded
+        .filter(|(name, known)| !committed.contains_key(name) && look.is_shown(&known.facts));
+    let made: Parts = made
+        .map(|(name, known)| (*name, known.facts.clone()))
+        .collect();
+    let mut done = committed.clone();
+    done.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+    let counts = Counts::new(&done, look.all_absent());
+    let unnamed = look.unnamed(&committed);
+    let manifest = match look.manifest {
+        FoundManifest::None => None,
+        FoundManifest::Whole(_, manifest) => Some(*manifest),
+        FoundManifest::Damaged(_, error) => return Err(error),
+    };
+    Ok(Some(Progress {
+        identity: found.identity,
+        manifest,
+        made,
+        plans,
+        counts,
+        unnamed,
+    }))
+}
+
+/// What is in a lake beyond its manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Beyond {
+    /// Parts that are made, or being made, and not committed.
+    pub uncommitted: BTreeSet<PartName>,
+    /// Files in the directories of tables that nobody recorded, whatever their names.
+    pub unnamed: Vec<String>,
+    /// Whether the manifest names the lake's identity.
+    pub has_identity: bool,
+}
+
+/// Looks what is in the lake at `root` beyond this manifest.
+///
+/// # Errors
+/// When the disk or the store fails.
+pub fn beyond(root: &Location, manifest: &Manifest) -> Result<Beyond> {
+    let backend = backend(root);
+    let trace = manifest.origin.find_trace();
+    // Outputs first: their facts are put before them.
+    let outputs = outputs_of(&*backend, &table_names(trace))?;
+    let outputs = outputs.into_iter().map(|file| file.path).collect();
+    let facts = backend.list(FACTS)?;
+    let named: BTreeSet<PartName> = trace.map_or_else(BTreeSet::new, |trace| {
+        facts
+            .iter()
+            .filter_map(|file| facts::part_of(trace, &file.path))
+            .collect()
+    });
+    let mut beyond = Beyond {
+        uncommitted: named,
+        unnamed: outputs,
+        has_identity: false,
+    };
+    beyond.take_out(manifest);
+    if !beyond.unnamed.is_empty() || !beyond.uncommitted.is_empty() {
+        // Another run may have committed them since this manifest was read.
+        if let FoundManifest::Whole(_, later) = FoundManifest::read(&*backend)? {
+            beyond.take_out(&later);
+        }
+    }
+    let of_uncommitted: BTreeSet<(&str, PartKey)> = beyond
+        .uncommitted
+        .iter()
+        .map(|name| (name.table, name.key))
+        .collect();
+    beyond
+        .unnamed
+        .retain(|path| part_of(path).is_none_or(|part| !of_uncommitted.contains(&part)));
+    beyond.unnamed.sort_unstable();
+    let identity = backend.get(IDENTITY, identity::MOST_BYTES)?;
+    beyond.has_identity = identity.is_some_and(|found| found.version.sha256 == manifest.lake);
+    Ok(beyond)
+}
+
+impl Beyond {
+    /// Takes out what this manifest names.
+    fn take_out(&mut self, manifest: &Manifest) {
+        let files: BTreeSet<&str> = manifest.files().map(|file| &file.path[..]).collect();
+        self.unnamed.retain(|path| !files.contains(&path[..]));
+        let parts: BTreeSet<(&str, PartKey)> = manifest
+            .parts()
+            .map(|(table, facts)| (table, facts.key()))
+            .collect();
+        self.uncommitted
+            .retain(|name| !parts.contains(&(name.table, name.key)));
+    }
+}

@@ -1,0 +1,214 @@
+//! The files of a release, at the top of a lake.
+//!
+//! While they are written, a copy of the next [`SUMS`] is in the lake's home. So whatever is there of a release is named
+//! with its digest in one of the two, and a file of such a name that isn't of a release, or was edited, is known as such
+//! and never replaced.
+
+use std::fmt::Display;
+
+use tracelake_core::Context;
+use tracelake_core::digest::Digest;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_location::Location;
+use tracelake_source::fingerprint;
+
+use crate::MANIFEST;
+use crate::backend::waits::TRIALS;
+use crate::backend::{Backend, Found, Hold, backend};
+use crate::conditional::refused;
+use crate::look::Lake;
+use crate::manifest::{self, FileFacts};
+use crate::session::Session;
+
+/// The digests of all files of a released lake, as `sha256sum` writes them.
+pub const SUMS: &str = "SHA256SUMS";
+/// The dataset card.
+pub const CARD: &str = "README.md";
+/// The description as ML Commons Croissant.
+pub const CROISSANT: &str = "croissant.json";
+/// The description as a data package.
+pub const DATA_PACKAGE: &str = "datapackage.json";
+
+/// The copy of the next [`SUMS`] while the files are written.
+const PENDING: &str = "_tracelake/SHA256SUMS";
+
+/// The files of a release beside [`SUMS`].
+pub const RELEASE: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
+
+/// A line of [`SUMS`]. Paths of a lake have no letter that `sha256sum` would escape.
+#[must_use]
+pub fn sums_line(sha256: impl Display, path: &str) -> String {
+    format!("{sha256}  {path}")
+}
+
+/// The path, size and digest of the manifest on the disk.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn manifest_facts(context: &Context, root: &Location) -> Result<FileFacts> {
+    file_facts(context, root, MANIFEST)
+}
+
+/// The path, size and digest of a file of a lake on the disk.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn file_facts(context: &Context, root: &Location, path: &str) -> Result<FileFacts> {
+    let found = fingerprint(context, root.join(path))?;
+    Ok(FileFacts {
+        path: path.to_owned(),
+        bytes: found.bytes,
+        sha256: found.sha256,
+    })
+}
+
+/// The text of [`SUMS`] where a release is there; `None` where a file of this name is not ours.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn release_sums(root: &Location) -> Result<Option<String>> {
+    sums_at(&*backend(root), SUMS)
+}
+
+/// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.
+fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
+    let Some(found) = read_file(backend, name)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&found.bytes).into_owned();
+    let named = |path: &str| {
+        let end = sums_line("", path);
+        text.lines().any(|line| line.ends_with(&end))
+    };
+    let ours = RELEASE.into_iter().chain([MANIFEST]).all(named);
+    Ok(ours.then_some(text))
+}
+
+/// The largest file of a release that is read, in bytes: the list of all files of a lake.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A file; `None` if there is nothing, or something else than a file.
+fn read_file(backend: &dyn Backend, name: &str) -> Result<Option<Found>> {
+    match backend.get(name, MOST_BYTES) {
+        Err(error) if error.kind() == ErrorKind::Refused => Ok(None),
+        read => read,
+    }
+}
+
+/// A lake that is being released.
+#[derive(Debug)]
+pub struct Releasing(Session);
+
+impl Releasing {
+    /// Begins to release the lake at `root`, beside runs that add to it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when another process has it alone; when the disk fails.
+    pub fn begin(context: &Context, root: &Location) -> Result<Self> {
+        let lake = Lake::at(&root.within(context));
+        Session::begin(&lake, Hold::Shared).map(Self)
+    }
+
+    /// Puts the files of a release of the manifest with this digest into the lake, in place of those of an earlier one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] when a file of such a name is not of a release, or was edited; when a run has changed the
+    /// lake; when the disk or the store fails.
+    pub fn put(mut self, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
+        put(&self.0.lake, sums, files, manifest)?;
+        self.0.leave()
+    }
+}
+
+fn put(lake: &Lake, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
+    let (backend, root) = (&*lake.backend, lake.root());
+    let known = [sums_at(backend, SUMS)?, sums_at(backend, PENDING)?];
+    for (name, bytes) in files {
+        if let Some(found) = read_file(backend, name)?
+            && found.bytes != *bytes
+            && !is_of_release(&known, name, &found)
+        {
+            let reason = match known.iter().any(Option::is_some) {
+                true => "was changed since the release",
+                false => "is not of a release",
+            };
+            return Err(not_ours(root, name, reason));
+        }
+    }
+    if read_file(backend, SUMS)?.is_some() && known[0].is_none() {
+        return Err(not_ours(root, SUMS, "is not of a release"));
+    }
+    replace(backend, PENDING, sums.as_bytes())?;
+    for (name, bytes) in files {
+        replace(backend, name, bytes)?;
+    }
+    replace(backend, SUMS, sums.as_bytes())?;
+    let now = read_file(backend, MANIFEST)?;
+    if now.is_none_or(|found| found.version.sha256 != manifest) {
+        let reason = "the lake changed while it was released";
+        return Err(Error::new(ErrorKind::Refused, reason)
+            .at(root)
+            .hint("once no other run works on it, run the same command again"));
+    }
+    backend.remove(&[PENDING.to_owned()])
+}
+
+fn not_ours(root: &Location, name: &str, reason: &str) -> Error {
+    Error::new(ErrorKind::Refused, reason)
+        .at(root.join(name))
+        .hint("move it away, then run the same command again")
+}
+
+/// Whether a file has a digest that a release names.
+fn is_of_release(known: &[Option<String>], name: &str, found: &Found) -> bool {
+    let line = sums_line(found.version.sha256, name);
+    let mut lines = known.iter().flatten().flat_map(|sums| sums.lines());
+    lines.any(|one| one == line)
+}
+
+/// Puts a file in the place of what has its name.
+fn replace(backend: &dyn Backend, path: &str, bytes: &[u8]) -> Result<()> {
+    for _ in 0..TRIALS {
+        let is_put = match read_file(backend, path)? {
+            Some(found) if found.bytes == bytes => {
+                backend.keep_names(&[path.to_owned()])?;
+                true
+            }
+            Some(found) => backend.swap(path, &found.version, bytes.to_vec())?,
+            None => {
+                let put = backend.put_if_absent(vec![(path.to_owned(), bytes.to_vec())])?;
+                put.into_iter().next().unwrap_or(Ok(true))?
+            }
+        };
+        if is_put {
+            return Ok(());
+        }
+    }
+    Err(refused(backend, path))
+}
+
+/// Whether the files of a release describe another manifest than the one with this digest; `None` if there is no release.
+///
+/// # Errors
+/// When they cannot be read.
+pub fn is_stale(root: &Location, manifest: Digest) -> Result<Option<bool>> {
+    let line = sums_line(manifest, MANIFEST);
+    let sums = release_sums(root)?;
+    Ok(sums.map(|sums| !sums.lines().any(|one| one == line)))
+}
+
+/// What is said of a release of an older manifest.
+pub const STALE: &str = "the files of the release describe an older manifest: run release again before you publish the lake";
+
+/// Says so after a commit.
+pub(crate) fn warn_of_stale(context: &Context, backend: &dyn Backend) -> Result<()> {
+    if sums_at(backend, SUMS)?.is_none() {
+        return Ok(());
+    }
+    if let Some(found) = backend.get(MANIFEST, manifest::MOST_BYTES)?
+        && is_stale(backend.root(), found.version.sha256)? == Some(true)
+    {
+        context.warn(STALE);
+    }
+    Ok(())
+}
