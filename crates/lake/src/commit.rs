@@ -17,7 +17,7 @@ use crate::look::refuse_damaged;
 use crate::look::{FoundManifest, Lake, Look, foreign, unnamed_outputs};
 use crate::manifest::Manifest;
 use crate::parts::{PartName, Parts};
-use crate::plan_file::PlanFile;
+use crate::plan_file::{Assignment, PlanFile};
 use crate::publish::{add, keep_names, put_description, read_plans, warn_of_uncommitted};
 use crate::release::warn_of_stale;
 use crate::remaining::{Counts, incomplete, remaining};
@@ -134,14 +134,14 @@ impl Commit {
                 false => lacking.push((plan.shards, missing)),
             }
         }
-        let of_plans = |name: &PartName| {
-            let asks = |(_, plan): &(String, &PlanFile)| {
-                plan.assignment().shard_of(name.table, name.key).is_some()
-            };
-            complete.iter().any(asks)
+        let assignments: Vec<Assignment<'_>> =
+            complete.iter().map(|(_, plan)| plan.assignment()).collect();
+        let is_planned = |name: &PartName| {
+            let mut plans = assignments.iter();
+            plans.any(|plan| plan.shard_of(name.table, name.key).is_some())
         };
         let (adds, uncommitted): (Parts, Parts) =
-            made.into_iter().partition(|(name, _)| of_plans(name));
+            made.into_iter().partition(|(name, _)| is_planned(name));
         let all = self.committed.values().chain(adds.values());
         let rejected = all
             .map(|part| part.rows_rejected)
@@ -149,16 +149,18 @@ impl Commit {
         check_rejects(rejected, options.max_rejects).map_err(|error| error.at(&root))?;
         let lake = self.session.lake.clone();
         put_description(&*lake.backend, &self.identity.identity)?;
-        let absent = match complete.is_empty() {
+        let paths: Vec<String> = complete.into_iter().map(|(path, _)| path).collect();
+        let absent = match paths.is_empty() {
             true => BTreeSet::new(),
             false => self.look.all_absent(),
         };
-        let paths: Vec<String> = complete.iter().map(|(path, _)| path.clone()).collect();
         if !holds(Rule::PlanAfterManifest) {
             lake.backend.remove(&paths)?;
         }
-        let found = std::mem::take(&mut self.look.manifest);
-        let manifest = match (complete.is_empty(), found) {
+        // Nothing else of the look and the plans is needed beside the next manifest.
+        let found = std::mem::take(&mut self.look).manifest;
+        self.plans.clear();
+        let manifest = match (paths.is_empty(), found) {
             (false, found) => Some(add(
                 &lake,
                 &self.identity,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use tracelake_core::Context;
 use tracelake_core::error::Result;
+use tracelake_core::part_key::PartKey;
 use tracelake_location::Location;
 
 use crate::backend::Hold;
@@ -86,12 +87,11 @@ impl Forget {
             .copied()
             .filter(|name| !committed.contains_key(name) && self.selects(*name))
             .collect();
-        let is_forgotten = |path: &&String| {
-            part_of(path).is_some_and(|(table, key)| {
-                let mut names = forgotten.iter();
-                names.any(|name| (name.table, name.key) == (table, key))
-            })
-        };
+        let names: BTreeSet<(&str, PartKey)> = forgotten
+            .iter()
+            .map(|name| (name.table, name.key))
+            .collect();
+        let is_forgotten = |path: &&String| part_of(path).is_some_and(|name| names.contains(&name));
         let outputs: Vec<String> = look.outputs.keys().filter(is_forgotten).cloned().collect();
         if holds(Rule::OutputsRemovedFirst) {
             backend.remove(&outputs)?;

@@ -309,15 +309,14 @@ impl Look {
     }
 
     fn list_outputs(&mut self, backend: &dyn Backend, trace: &'static Trace) -> Result<()> {
-        for file in outputs_of(backend, &table_names(Some(trace)))? {
-            match part_of(&file.path) {
-                Some(_) => {
-                    self.outputs.insert(file.path, file.bytes);
-                }
-                None if is_skipped(&file.path) => {}
-                None => self.foreign.push(file.path),
-            }
-        }
+        let listed = outputs_of(backend, &table_names(Some(trace)))?;
+        let (outputs, others): (Vec<Listed>, Vec<Listed>) = listed
+            .into_iter()
+            .partition(|file| part_of(&file.path).is_some());
+        let outputs = outputs.into_iter().map(|file| (file.path, file.bytes));
+        self.outputs = outputs.collect();
+        let foreign = others.into_iter().map(|file| file.path);
+        self.foreign = foreign.filter(|path| !is_skipped(path)).collect();
         self.foreign.sort_unstable();
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::iter;
 
@@ -82,6 +82,10 @@ impl PlannedPart {
             cell: self.cell,
             file_number: self.file_number,
         }
+    }
+
+    fn name(&self) -> (&str, PartKey) {
+        (&self.table, self.key())
     }
 }
 
@@ -245,13 +249,9 @@ impl PlanFile {
     /// Which shard makes which part, for many questions.
     #[must_use]
     pub fn assignment(&self) -> Assignment<'_> {
-        let parts = self.parts.iter();
-        Assignment {
-            parts: parts
-                .map(|part| ((&part.table[..], part.key()), part))
-                .collect(),
-            plan: self,
-        }
+        let mut parts: Vec<&PlannedPart> = self.parts.iter().collect();
+        parts.sort_by_key(|part| part.name());
+        Assignment { parts, plan: self }
     }
 
     /// A table and those that are derived from it.
@@ -296,7 +296,8 @@ impl fmt::Display for PlanFile {
 /// Which shard makes which part.
 #[derive(Debug)]
 pub struct Assignment<'a> {
-    parts: BTreeMap<(&'a str, PartKey), &'a PlannedPart>,
+    /// Sorted by table and key.
+    parts: Vec<&'a PlannedPart>,
     plan: &'a PlanFile,
 }
 
@@ -322,7 +323,7 @@ impl Assignment<'_> {
 
     /// The shard that makes a part from a file of the source.
     fn shard_of_read(&self, table: &str, key: PartKey) -> Option<u32> {
-        if let Some(part) = self.parts.get(&(table, key)) {
+        if let Some(part) = self.part(table, key) {
             return Some(part.shard);
         }
         let stream = self.plan.stream_of(table)?;
@@ -332,8 +333,15 @@ impl Assignment<'_> {
     /// The file of a part that is a file.
     #[must_use]
     pub fn source_of(&self, table: &str, key: PartKey) -> Option<&PlannedSource> {
-        let part = self.parts.get(&(table, key))?;
+        let part = self.part(table, key)?;
         Some(&part.source)
+    }
+
+    fn part(&self, table: &str, key: PartKey) -> Option<&PlannedPart> {
+        let found = self
+            .parts
+            .binary_search_by_key(&(table, key), |part| part.name());
+        Some(self.parts[found.ok()?])
     }
 
     /// The shard that converts a file that is cut into parts.

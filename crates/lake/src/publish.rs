@@ -117,16 +117,16 @@ pub(crate) fn add(
         let json = manifest.to_json()?;
         let swapped = match &found {
             FoundManifest::None => {
-                let put = backend.put_if_absent(vec![(MANIFEST.to_owned(), json.clone())])?;
+                let put = backend.put_if_absent(vec![(MANIFEST.to_owned(), json)])?;
                 put.into_iter().next().unwrap_or(Ok(false))
             }
             FoundManifest::Damaged(version, _) | FoundManifest::Whole(version, _) => {
-                backend.swap(MANIFEST, version, json.clone())
+                backend.swap(MANIFEST, version, json)
             }
         };
         let swapped = match (swapped, holds(Rule::ManifestIsCompared)) {
             (Ok(false), false) => match backend.get(MANIFEST, manifest::MOST_BYTES)? {
-                Some(found) => backend.swap(MANIFEST, &found.version, json.clone()),
+                Some(found) => backend.swap(MANIFEST, &found.version, manifest.to_json()?),
                 None => Ok(false),
             },
             (swapped, _) => swapped,

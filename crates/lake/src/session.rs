@@ -11,7 +11,7 @@ use crate::identity::{self, FoundIdentity, Identity};
 use crate::look::{FoundManifest, Lake, Place, place_of};
 use crate::publish::remove_committed_facts;
 use crate::rules::{Rule, holds};
-use crate::{FACTS, IDENTITY};
+use crate::{FACTS, IDENTITY, MANIFEST};
 
 /// A process that has a lake, until it is dropped.
 #[derive(Debug)]
@@ -91,14 +91,16 @@ impl Session {
             let Some(identity) = identity::find(backend)? else {
                 return Ok(Left::Nothing);
             };
-            let manifest = FoundManifest::read(backend)?;
-            if let Some(manifest) = manifest.whole() {
+            let has_facts = !backend.list(FACTS)?.is_empty();
+            if has_facts && let Some(manifest) = FoundManifest::read(backend)?.whole() {
                 remove_committed_facts(backend, &identity.identity, manifest)?;
                 return Ok(Left::Lake);
             }
-            let is_empty = matches!(manifest, FoundManifest::None)
-                && (!holds(Rule::IdentityStaysWithFacts) || backend.list(FACTS)?.is_empty());
-            if !is_empty || begun.last().is_none_or(|last| last != IDENTITY) {
+            let has_parts = has_facts && holds(Rule::IdentityStaysWithFacts);
+            if has_parts
+                || begun.last().is_none_or(|last| last != IDENTITY)
+                || !backend.look_up(&[MANIFEST.to_owned()])?.is_empty()
+            {
                 return Ok(Left::Lake);
             }
             // First everything that needs the identity.
