@@ -177,15 +177,15 @@ fn damaged_facts_are_kept_until_they_are_forgotten() {
 /// Outputs that neither facts nor a manifest name may be the only copy.
 #[test]
 fn unnamed_outputs_are_kept_until_they_are_removed() {
-    let strays: [(&str, &dyn Fn(&Path)); 3] = [
-        ("the manifest is gone", &|out| {
-            fs::remove_file(out.join(MANIFEST)).unwrap();
-        }),
+    let lose_manifest = |out: &Path| fs::remove_file(out.join(MANIFEST)).unwrap();
+    let add_to_unfinished = |out: &Path| {
+        add_strays(out);
+        unfinish(out);
+    };
+    let strays = [
+        ("the manifest is gone", &lose_manifest as &dyn Fn(&Path)),
         ("strays beside a manifest", &add_strays),
-        ("strays in an unfinished lake", &|out| {
-            add_strays(out);
-            unfinish(out);
-        }),
+        ("strays in an unfinished lake", &add_to_unfinished),
     ];
     for (name, disturb) in strays {
         let scratch = finished();

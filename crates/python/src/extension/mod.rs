@@ -8,7 +8,6 @@ mod stream;
 mod work;
 
 use std::ffi::OsString;
-use std::time::Duration;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
