@@ -104,6 +104,36 @@ fn a_lake_is_the_same_from_disk_from_a_bucket_and_from_the_web() {
 }
 
 #[test]
+fn a_finished_lake_on_a_web_server_is_read() {
+    let scratch = Scratch::new();
+    let lake = scratch.out();
+    let source = committed_sample();
+    convert(plain(), source.to_str().unwrap(), &lake, &[]).well();
+    let server = Server::of(&lake, "bucket/year=2011/a lake/", |_| Answer::Well);
+    let web = format!("{}/bucket/year=2011/a%20lake", server.url());
+    let of = |arguments: &[&str]| ended(plain().args(arguments).output().unwrap());
+    let shown = of(&["schema", &web]);
+    assert_eq!(
+        (shown.code, &shown.stdout),
+        (0, &of(&["schema", lake.to_str().unwrap()]).stdout),
+        "{}",
+        shown.stderr
+    );
+    let source = source.to_str().unwrap();
+    for (arguments, says) in [
+        (&["convert", source, &web][..], "can't hold a lake"),
+        (&["convert", "--dry-run", source, &web], "can't list"),
+        (&["commit", &web], "can't hold a lake"),
+        (&["release", &web], "can't hold a lake"),
+        (&["verify", &web], "can't list the files of a lake"),
+    ] {
+        let run = of(arguments);
+        assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
+        assert!(run.message().contains(says), "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn what_a_server_gets_over_changes_nothing() {
     let mut score = Score::new("servers with faults");
     let busy = |status: u16| {

@@ -91,7 +91,6 @@ def test_a_missing_file_is_a_file_not_found_error(look: Any) -> None:
 @pytest.mark.parametrize(
     "write",
     [
-        lambda source, lake: tracelake.convert(source, "file/lake"),
         lambda source, lake: tracelake.generate("google-2011-v2.1", "file/trace"),
         lambda source, lake: tracelake.derive(lake, "file/derived"),
         lambda source, lake: tracelake.report(lake, "file/page.html"),
@@ -120,6 +119,9 @@ def test_an_output_that_is_something_else(source: Path) -> None:
     Path("full/notes.txt").write_text("mine")
     with pytest.raises(tracelake.RefusedError):
         tracelake.convert(source, "full")
+    Path("file").write_text("not a directory")
+    with pytest.raises(tracelake.RefusedError, match="file: not a directory"):
+        tracelake.convert(source, "file/lake")
     with pytest.raises(tracelake.RefusedError):
         tracelake.generate("google-2011-v2.1", "full")
 
@@ -223,8 +225,8 @@ def test_wrong_types(call: Any, source: Path) -> None:
     assert isinstance(caught.value, tracelake.WrongTypeError) and caught.value.exit_code == 2
     named = set(re.findall(r"[a-z_]+", str(caught.value)))
     assert named & {"src", "out", "lake", "path", "source", "trace", "tables", "threads", "memory", "progress"} or named & {
-        "allow_missing", "allow_rejects", "overwrite", "on_bad_row", "parts", "shard", "shards", "cell", "watch", "rows",
-        "table", "named", "nosuch",
+        "allow_missing", "allow_rejects", "overwrite", "ignore_disk_space", "on_bad_row", "parts", "shard", "shards", "cell",
+        "watch", "rows", "table", "named", "nosuch",
     }, str(caught.value)  # fmt: skip
     assert not Path("lake").exists() and not Path("made").exists()
 

@@ -33,6 +33,16 @@ impl Bucket {
             false => Err(leads_out(path)),
         }
     }
+
+    /// A finished lake on a web server can be read, and that is all.
+    fn refuse_web_server(&self, what: &str) -> Result<()> {
+        match self.root.is_bucket() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Usage, format!("a web server {what}"))
+                .at(&self.location)
+                .hint("name a bucket or a directory")),
+        }
+    }
 }
 
 /// In a bucket, a process is never known to be alone.
@@ -68,17 +78,11 @@ impl Backend for Bucket {
     }
 
     fn hold(&self, _: Hold) -> Result<Option<Box<dyn Held>>> {
+        self.refuse_web_server("can't hold a lake")?;
         Ok(Some(Box::new(BesideOthers)))
     }
 
     fn get(&self, path: &str, limit: u64) -> Result<Option<Found>> {
-        if !self.root.is_bucket() {
-            return Err(
-                Error::new(ErrorKind::Usage, "a web server can't hold a lake")
-                    .at(&self.location)
-                    .hint("name a bucket or a directory"),
-            );
-        }
         let read = self.place(path)?.read_tagged(limit)?;
         Ok(read.map(|(bytes, tag)| Found::new(bytes, tag)))
     }
@@ -100,6 +104,7 @@ impl Backend for Bucket {
     }
 
     fn list(&self, directory: &str) -> Result<Vec<Listed>> {
+        self.refuse_web_server("can't list the files of a lake")?;
         if directory.is_empty() {
             return self.root.list_all();
         }
