@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn names(text: &str) -> String {
     let (mut traces, mut tables, mut cells, mut files, mut urls) =
         (vec![], vec![], vec![], vec![], vec![]);
+    let (mut published, mut simulated) = (0, 0);
     let mut section = "";
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -43,6 +44,11 @@ fn names(text: &str) -> String {
         while value.starts_with('[') && !value.contains(']') {
             let Some(line) = lines.next() else { break };
             value += line;
+        }
+        match (section, key) {
+            ("table", "name") => published += 1,
+            ("table", "synthetic") => simulated += 1,
+            _ => {}
         }
         let strings = value.split('"').skip(1).step_by(2).map(str::to_owned);
         match (section, key) {
@@ -61,7 +67,9 @@ fn names(text: &str) -> String {
     }
     files.sort();
     files.dedup();
+    let is_simulated = published == simulated;
     format!(
-        "Names {{ traces: &{traces:?}, tables: &{tables:?}, cells: &{cells:?}, files: &{files:?}, urls: &{urls:?} }}"
+        "Names {{ traces: &{traces:?}, tables: &{tables:?}, cells: &{cells:?}, files: &{files:?}, urls: &{urls:?}, \
+         is_simulated: {is_simulated} }}"
     )
 }

@@ -129,7 +129,11 @@ fn a_finished_lake_on_a_web_server_is_read() {
     ] {
         let run = of(arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(run.message().contains(says), "{arguments:?}: {}", run.stderr);
+        assert!(
+            run.message().contains(says),
+            "{arguments:?}: {}",
+            run.stderr
+        );
     }
 }
 

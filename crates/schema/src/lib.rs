@@ -52,7 +52,9 @@ pub use model::{
 };
 pub use naming::{Capture, Claim, NamePattern, Naming};
 pub use separator::{Fields, Separator};
-pub use traces::{TRACES, Traces, TracesIter, example_name, trace, trace_names};
+pub use traces::{
+    TRACES, Traces, TracesIter, example_name, simulated_trace_names, trace, trace_names,
+};
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and
 /// `tracelake convert` records it in the manifest.

@@ -54,6 +54,8 @@ struct Names {
     files: &'static [&'static str],
     /// Where it is published.
     urls: &'static [&'static str],
+    /// Whether each table has a simulation.
+    is_simulated: bool,
 }
 
 impl Embedded {
@@ -199,6 +201,12 @@ pub fn trace_names() -> impl Iterator<Item = &'static str> + Clone {
         .copied()
 }
 
+/// The names of the traces that can be generated: those with a simulation for each table. Nothing is parsed.
+pub fn simulated_trace_names() -> impl Iterator<Item = &'static str> {
+    let families = EMBEDDED.iter().filter(|family| family.names.is_simulated);
+    families.flat_map(|family| family.names.traces).copied()
+}
+
 /// The name of a trace for examples in help texts: the current version of the last data set. Nothing is parsed.
 #[must_use]
 pub fn example_name() -> &'static str {
@@ -239,6 +247,9 @@ mod tests {
             let cell_names = &mut cells.flat_map(|cells| cells.names).copied();
             assert_eq!(sorted(&mut names.cells.iter().copied()), sorted(cell_names));
             let locations = traces.iter().flat_map(|trace| trace.locations);
+            let mut tables = traces.iter().flat_map(|trace| trace.tables);
+            let is_simulated = tables.all(|table| !table.synthetic.is_empty());
+            assert_eq!(names.is_simulated, is_simulated);
             let urls = &mut locations.map(|location| location.url);
             assert_eq!(sorted(&mut names.urls.iter().copied()), sorted(urls));
             for trace in traces {

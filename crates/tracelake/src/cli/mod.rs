@@ -17,7 +17,7 @@ use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_lake::{CommitOptions, Forget, HOME};
 use tracelake_location::Location;
-use tracelake_schema::{Rule, TRACES, Table, Trace, example_name, trace_names};
+use tracelake_schema::{Rule, Table, Trace, example_name, simulated_trace_names, trace_names};
 use tracelake_verify::release::Allow;
 use values::{name, query_memory, rows, rule, seconds, size, trace, within};
 
@@ -495,12 +495,8 @@ fn known_traces() -> String {
     trace_names().collect::<Vec<_>>().join(", ")
 }
 
-/// The names of the traces that can be generated: those with a simulation for each table.
 fn simulated_traces() -> String {
-    let is_simulated =
-        |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());
-    let names = TRACES.iter().filter(is_simulated).map(|trace| trace.name);
-    names.collect::<Vec<_>>().join(", ")
+    simulated_trace_names().collect::<Vec<_>>().join(", ")
 }
 
 impl ConvertArgs {
