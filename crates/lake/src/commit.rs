@@ -6,12 +6,13 @@ use rayon::prelude::*;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::event::Event;
-use tracelake_core::words::for_shell;
+use tracelake_core::words::{for_shell, several};
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 use crate::MANIFEST;
 use crate::backend::Hold;
+use crate::facts;
 use crate::identity::FoundIdentity;
 use crate::look::refuse_damaged;
 use crate::look::{FoundManifest, Lake, Look, foreign, unnamed_outputs};
@@ -24,6 +25,7 @@ use crate::remaining::{Counts, incomplete, remaining};
 use crate::rules::{Rule, holds};
 use crate::session::{Session, check_encoding, open_lake};
 use crate::staging::digest_of;
+use crate::work::forget_command;
 
 /// How a lake is committed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -88,19 +90,9 @@ impl Commit {
     /// The size of the outputs to check, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let made = self.made();
+        let made = self.look.made(&self.committed);
         made.values()
             .fold(0, |bytes, facts| bytes.saturating_add(facts.output.bytes))
-    }
-
-    /// The parts that have facts and are shown, and aren't in the manifest.
-    fn made(&self) -> Parts {
-        let recorded = self.look.recorded.iter();
-        let made = recorded.filter(|(name, known)| {
-            !self.committed.contains_key(name) && self.look.is_shown(&known.facts)
-        });
-        made.map(|(name, known)| (*name, known.facts.clone()))
-            .collect()
     }
 
     /// Commits every plan of which all parts are there, and checks that this is so of all plans. Returns the manifest of the
@@ -116,6 +108,7 @@ impl Commit {
             return Err(foreign(&root, &self.look.foreign));
         }
         let has_removed = self.handle_unnamed()?;
+        self.refuse_lost()?;
         if self.plans.is_empty() && matches!(self.look.manifest, FoundManifest::None) {
             return match has_removed {
                 true => self.session.leave().map(|()| None),
@@ -128,7 +121,7 @@ impl Commit {
         let counts = Counts::new(&done, self.look.all_absent());
         let (mut complete, mut lacking) = (Vec::new(), Vec::new());
         for (path, plan) in &self.plans {
-            let missing = remaining(self.trace, plan, &done, &counts);
+            let missing = remaining(self.trace, plan, &done, &self.committed, &counts);
             match missing.is_empty() {
                 true => complete.push((path.clone(), plan)),
                 false => lacking.push((plan.shards, missing)),
@@ -138,15 +131,16 @@ impl Commit {
             complete.iter().map(|(_, plan)| plan.assignment()).collect();
         let is_planned = |name: &PartName| {
             let mut plans = assignments.iter();
-            plans.any(|plan| plan.shard_of(name.table, name.key).is_some())
+            plans.any(|plan| plan.makes(self.trace, *name, &self.committed))
         };
         let (adds, uncommitted): (Parts, Parts) =
             made.into_iter().partition(|(name, _)| is_planned(name));
-        let all = self.committed.values().chain(adds.values());
-        let rejected = all
-            .map(|part| part.rows_rejected)
-            .fold(0, u64::saturating_add);
-        check_rejects(rejected, options.max_rejects).map_err(|error| error.at(&root))?;
+        if !self
+            .look
+            .has_only(self.trace, &|name| adds.contains_key(name))
+        {
+            refuse_damaged(&self.session.lake, &self.look.manifest)?;
+        }
         let lake = self.session.lake.clone();
         put_description(&*lake.backend, &self.identity.identity)?;
         let paths: Vec<String> = complete.into_iter().map(|(path, _)| path).collect();
@@ -168,8 +162,12 @@ impl Commit {
                 found,
                 &adds,
                 absent,
+                options.max_rejects,
             )?),
             (true, FoundManifest::Whole(_, manifest)) => {
+                manifest
+                    .check_rejects(options.max_rejects)
+                    .map_err(|error| error.at(&root))?;
                 lake.backend.keep_names(&[MANIFEST.to_owned()])?;
                 Some(*manifest)
             }
@@ -180,9 +178,14 @@ impl Commit {
         warn_of_stale(&self.context, &*lake.backend)?;
         self.session.leave()?;
         if !lacking.is_empty() {
+            if !paths.is_empty() {
+                let plans = several(paths.len() as u64, "plan");
+                self.context
+                    .warn(format!("committed all parts of {plans}; others lack some"));
+            }
             return Err(incomplete(&root, &lacking));
         }
-        warn_of_uncommitted(&self.context, uncommitted.into_keys());
+        warn_of_uncommitted(&self.context, &root, uncommitted.into_keys());
         Ok(manifest)
     }
 
@@ -193,10 +196,11 @@ impl Commit {
             return Ok(false);
         }
         let lake = &self.session.lake;
-        if !self.options.remove_unnamed {
-            return Err(unnamed_outputs(lake.root(), &unnamed));
-        }
         refuse_damaged(lake, &self.look.manifest)?;
+        if !self.options.remove_unnamed {
+            let has_manifest = self.look.manifest.whole().is_some();
+            return Err(unnamed_outputs(lake.root(), &unnamed, has_manifest));
+        }
         lake.backend.remove(&unnamed)?;
         for path in unnamed {
             self.context
@@ -205,14 +209,34 @@ impl Commit {
         Ok(true)
     }
 
+    /// Refuses to finish a lake that has lost a committed output.
+    fn refuse_lost(&self) -> Result<()> {
+        let lake = &self.session.lake;
+        let lost = self.look.lost(&*lake.backend, &self.committed)?;
+        let Some(first) = lost.first() else {
+            return Ok(());
+        };
+        let more = match lost.len() as u64 - 1 {
+            0 => String::new(),
+            more => format!(", and so is {}", several(more, "other file")),
+        };
+        let reason = format!("is committed, and is missing or has another size{more}");
+        let out = for_shell(lake.root());
+        Err(Error::new(ErrorKind::Refused, reason)
+            .at(lake.root().join(&first.path))
+            .hint(format!(
+                "restore it, or make it again: tracelake convert SRC {out}"
+            )))
+    }
+
     /// The error for a lake without plan and manifest.
     fn nothing_to_commit(&self) -> Error {
         let lake = for_shell(self.session.lake.root());
         let (reason, hint) = match self.look.named.is_empty() {
             false => (
-                "it was begun by convert without --shard",
+                "no plan of shards is in it",
                 format!(
-                    "run that convert command again to finish it, or tracelake commit {lake} --forget to give it up"
+                    "run the convert command that made its parts again, or tracelake commit {lake} --forget to give them up"
                 ),
             ),
             true => (
@@ -232,48 +256,51 @@ impl Commit {
         let reads = backend.is_disk() || self.options.verify_outputs;
         let recorded = self.look.recorded.iter();
         let uncommitted = recorded.filter(|(name, _)| !self.committed.contains_key(name));
+        let has_facts = |name: &&PartName| {
+            !self.look.recorded.contains_key(name) && !self.committed.contains_key(name)
+        };
+        for name in self.look.named.iter().filter(has_facts) {
+            let path = facts::path_of(name.table, name.key);
+            let forget = forget_command(backend, *name);
+            self.context.warn(format!("{path}: is damaged; {forget}"));
+        }
         for file in uncommitted.flat_map(|(_, known)| known.facts.files()) {
             let found = self.look.outputs.get(&file.path);
             if found.is_some_and(|bytes| *bytes != file.bytes) {
                 self.context.warn(format!("{}: is damaged", file.path));
             }
         }
-        let checked = self.made().into_par_iter().map(|(name, facts)| {
-            self.context.check()?;
-            for file in facts.files().filter(|_| reads) {
-                if digest_of(&self.context, backend, &file.path)? != Some(file.sha256) {
-                    self.context.warn(format!("{}: is damaged", file.path));
-                    return Ok(None);
+        let checked = self
+            .look
+            .made(&self.committed)
+            .into_par_iter()
+            .map(|(name, facts)| {
+                self.context.check()?;
+                for file in facts.files().filter(|_| reads) {
+                    if digest_of(&self.context, backend, &file.path)? != Some(file.sha256) {
+                        // A shard in a bucket doesn't read its outputs again.
+                        let forget = match backend.is_disk() {
+                            true => String::new(),
+                            false => format!("; {}", forget_command(backend, name)),
+                        };
+                        self.context
+                            .warn(format!("{}: is damaged{forget}", file.path));
+                        return Ok(None);
+                    }
                 }
-            }
-            self.context.emit(Event::Read {
-                bytes: facts.output.bytes,
+                self.context.emit(Event::Read {
+                    bytes: facts.output.bytes,
+                });
+                self.context.emit(Event::Verified {
+                    table: name.table,
+                    part: name.key,
+                    rows: facts.rows_out,
+                });
+                Ok(Some((name, facts)))
             });
-            self.context.emit(Event::Verified {
-                table: name.table,
-                part: name.key,
-                rows: facts.rows_out,
-            });
-            Ok(Some((name, facts)))
-        });
         let believed = checked.collect::<Result<Vec<_>>>()?;
         let believed: Parts = believed.into_iter().flatten().collect();
         keep_names(backend, believed.iter())?;
         Ok(believed)
-    }
-}
-
-/// Ends the work when there are too many rejected rows.
-///
-/// # Errors
-/// [`ErrorKind::Misfit`].
-pub fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
-    match most {
-        Some(most) if rejected > most => Err(Error::new(
-            ErrorKind::Misfit,
-            format!("more than {most} rows are rejected"),
-        )
-        .hint("look at the first one without --on-bad-row, or raise --max-rejects")),
-        _ => Ok(()),
     }
 }

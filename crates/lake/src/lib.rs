@@ -39,11 +39,12 @@ mod staging;
 mod work;
 
 pub use backend::{Commits, WRITE_BEHIND};
-pub use commit::{Commit, CommitOptions, check_rejects};
+pub use commit::{Commit, CommitOptions};
 pub use forget::{Forget, Forgotten};
 pub use identity::Identity;
 pub use look::{Asked, Lake, inside, read_manifest};
-pub use outputs::{files, foreign_files, is_skipped, table_names};
+pub use manifest::check_rejects;
+pub use outputs::{is_skipped, table_names};
 pub use overwrite::{Overwrite, check as check_overwrite, finish_rename};
 pub use parts::{PartName, Parts, parts_of};
 pub use progress::{Beyond, Progress, beyond, progress};

@@ -16,12 +16,12 @@ use tracelake_schema::Trace;
 use crate::backend::{Backend, Commits, Version, backend};
 use crate::facts::{self, Fact, Facts};
 use crate::identity::{self, FoundIdentity, Identity, elsewhere};
-use crate::manifest::{self, AbsentTable, Manifest, PartFacts};
+use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts};
 use crate::outputs::{is_skipped, outputs_of, part_of, table_names};
 use crate::parts::{PartName, Parts};
 use crate::plan_file::{Assignment, PlanFile};
 use crate::rules::{Rule, holds};
-use crate::{FACTS, HOME, LOCK, MANIFEST, REPLACES, STAGING, WORK};
+use crate::{FACTS, HOME, IDENTITY, LOCK, MANIFEST, PLANS, REPLACES, STAGING, WORK};
 
 /// How many facts are in memory at a time while they are read.
 const FACTS_AT_ONCE: usize = 512;
@@ -162,10 +162,13 @@ pub(crate) fn place_of(backend: &dyn Backend) -> Result<Place> {
     let root = backend.root();
     let is_in_home = |file: &Listed| file.path.starts_with(HOME);
     let is_old = |file: &Listed| {
-        let old = [MANIFEST, "_tracelake/plan.json", "_tracelake/journal"];
+        let old = ["_tracelake/plan.json", "_tracelake/journal"];
         old.iter().any(|start| file.path.starts_with(start))
     };
-    let (reason, hint) = if files.iter().any(is_old) {
+    // A manifest of today names the identity.
+    let is_of_today = matches!(FoundManifest::read(backend), Ok(FoundManifest::Whole(..)));
+    let has_manifest = files.iter().any(|file| file.path == MANIFEST);
+    let (reason, hint) = if files.iter().any(is_old) || has_manifest && !is_of_today {
         let reason = "the lake was made by a tracelake before 0.1.0";
         (
             reason,
@@ -174,7 +177,7 @@ pub(crate) fn place_of(backend: &dyn Backend) -> Result<Place> {
     } else if files.iter().any(is_in_home) {
         (
             "the lake has lost _tracelake/lake.json",
-            format!("restore it, or use {}", elsewhere(backend)),
+            format!("restore it, or convert again, into {}", elsewhere(backend)),
         )
     } else {
         return Ok(Place::SomethingElse);
@@ -214,6 +217,40 @@ impl FoundManifest {
         }
     }
 
+    /// Reads the manifest of the lake with this identity.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Refused`] if it names another identity, or a table that the trace doesn't have.
+    pub(crate) fn of_lake(
+        backend: &dyn Backend,
+        trace: &'static Trace,
+        lake: Digest,
+    ) -> Result<Self> {
+        let found = Self::read(backend)?;
+        let Some(manifest) = found.whole() else {
+            return Ok(found);
+        };
+        if manifest.lake != lake && holds(Rule::FirstIdentityStays) {
+            let reason = "isn't the one that the manifest names";
+            return Err(Error::new(ErrorKind::Refused, reason)
+                .at(backend.root().join(IDENTITY))
+                .hint(format!(
+                    "restore it from a copy of the lake, or convert again, into {}",
+                    elsewhere(backend)
+                )));
+        }
+        let is_known = |name: &str| trace.all_tables().any(|table| table.name == name);
+        match manifest.tables.iter().find(|table| !is_known(&table.name)) {
+            None => Ok(found),
+            Some(table) => Err(Error::new(
+                ErrorKind::Refused,
+                format!("{} has no table {}", trace.name, table.name),
+            )
+            .at(backend.root().join(MANIFEST))
+            .hint("use the version of tracelake that made the lake")),
+        }
+    }
+
     /// Its parts, of tables of the trace.
     pub(crate) fn parts(&self, trace: &'static Trace) -> Parts {
         self.whole()
@@ -221,16 +258,16 @@ impl FoundManifest {
     }
 }
 
-/// Refuses to remove anything beside a damaged manifest: what it named is lost.
+/// Refuses to add to a damaged manifest, or to remove anything beside it: what it named is lost.
 pub(crate) fn refuse_damaged(lake: &Lake, manifest: &FoundManifest) -> Result<()> {
     match manifest {
-        FoundManifest::Damaged(_, error) => Err(Error::new(
+        FoundManifest::Damaged(..) => Err(Error::new(
             ErrorKind::Refused,
-            format!("nothing is removed: {error}"),
+            "the manifest is damaged, so what is committed isn't known",
         )
-        .at(lake.root())
+        .at(lake.root().join(MANIFEST))
         .hint(format!(
-            "run convert for all parts of the lake, which writes the manifest again, or use {}",
+            "restore it, or run convert for all parts of the lake, which writes it again, or use {}",
             elsewhere(&*lake.backend)
         ))),
         _ => Ok(()),
@@ -239,19 +276,9 @@ pub(crate) fn refuse_damaged(lake: &Lake, manifest: &FoundManifest) -> Result<()
 
 /// The parts of a manifest, of tables of the trace.
 pub(crate) fn parts_in(manifest: &Manifest, trace: &'static Trace) -> Parts {
-    let tables: BTreeMap<&str, &'static str> = trace
-        .all_tables()
-        .map(|table| (table.name, table.name))
-        .collect();
     let named = manifest.parts().filter_map(|(table, facts)| {
-        let table = tables.get(table)?;
-        Some((
-            PartName {
-                table,
-                key: facts.key(),
-            },
-            facts.clone(),
-        ))
+        let name = PartName::of(trace, table, facts.key())?;
+        Some((name, facts.clone()))
     });
     named.collect()
 }
@@ -292,7 +319,7 @@ impl Look {
     ) -> Result<Self> {
         let mut look = Self::default();
         if !holds(Rule::FactsBeforeManifest) {
-            look.manifest = FoundManifest::read(backend)?;
+            look.manifest = FoundManifest::of_lake(backend, trace, lake)?;
         }
         look.list_outputs(backend, trace)?;
         let listed = backend
@@ -302,7 +329,7 @@ impl Look {
             .collect();
         look.read_facts(backend, trace, lake, listed, wants)?;
         if holds(Rule::FactsBeforeManifest) {
-            look.manifest = FoundManifest::read(backend)?;
+            look.manifest = FoundManifest::of_lake(backend, trace, lake)?;
         }
         look.read_late_facts(backend, trace, lake, wants)?;
         Ok(look)
@@ -363,14 +390,10 @@ impl Look {
             return Self::whole(backend, trace, lake, &wants);
         };
         let mut look = Self::default();
-        let tables = |name: &str| trace.all_tables().find(|table| table.name == name);
         let planned = asked.plan.parts.iter().filter(|part| part.shard == shard);
         let named = planned.flat_map(|part| {
-            let tables = asked.plan.with_derived(&part.table).filter_map(tables);
-            tables.map(|table| PartName {
-                table: table.name,
-                key: part.key(),
-            })
+            let tables = asked.plan.with_derived(&part.table);
+            tables.filter_map(|table| PartName::of(trace, table, part.key()))
         });
         let named: Vec<PartName> = named.collect();
         let mut outputs: Vec<String> = named.iter().map(|name| (asked.output_of)(*name)).collect();
@@ -420,7 +443,7 @@ impl Look {
             .values()
             .filter_map(|known| known.facts.rejects.as_ref());
         outputs.extend(rejects.map(|file| file.path.clone()));
-        look.manifest = FoundManifest::read(backend)?;
+        look.manifest = FoundManifest::of_lake(backend, trace, lake)?;
         if look.manifest.whole().is_some() {
             // A part that is committed isn't looked at.
             let committed = look.manifest.parts(trace);
@@ -496,6 +519,34 @@ impl Look {
         self.absent.iter().chain(committed).cloned().collect()
     }
 
+    /// Whether all outputs, and all parts that have facts, are some of these.
+    pub(crate) fn has_only(&self, trace: &'static Trace, are: &dyn Fn(&PartName) -> bool) -> bool {
+        let mut parts = self.outputs.keys().filter_map(|path| part_of(path));
+        self.named.iter().all(are)
+            && parts
+                .all(|(table, key)| PartName::of(trace, table, key).is_some_and(|name| are(&name)))
+    }
+
+    /// The files of committed parts that aren't there, or have another size.
+    pub(crate) fn lost<'a>(
+        &self,
+        backend: &dyn Backend,
+        committed: &'a Parts,
+    ) -> Result<Vec<&'a FileFacts>> {
+        let files = committed.values().flat_map(PartFacts::files);
+        let lacking = files.filter(|file| self.outputs.get(&file.path) != Some(&file.bytes));
+        not_there(backend, lacking.collect())
+    }
+
+    /// The parts that have facts and are shown, and aren't in the manifest.
+    pub(crate) fn made(&self, committed: &Parts) -> Parts {
+        let recorded = self.recorded.iter();
+        let made = recorded
+            .filter(|(name, known)| !committed.contains_key(name) && self.is_shown(&known.facts));
+        made.map(|(name, known)| (*name, known.facts.clone()))
+            .collect()
+    }
+
     /// The outputs that neither facts nor the manifest name.
     pub(crate) fn unnamed(&self, committed: &Parts) -> Vec<String> {
         let tables: BTreeMap<&str, &'static str> = committed
@@ -526,11 +577,25 @@ impl Look {
     }
 }
 
+/// Those of some files that a listing lacks that aren't there with their sizes: a listing may be late.
+pub(crate) fn not_there<'a>(
+    backend: &dyn Backend,
+    mut files: Vec<&'a FileFacts>,
+) -> Result<Vec<&'a FileFacts>> {
+    let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let found = backend.look_up(&paths)?.into_iter();
+    let found: BTreeMap<String, u64> = found.map(|file| (file.path, file.bytes)).collect();
+    files.retain(|file| found.get(&file.path) != Some(&file.bytes));
+    Ok(files)
+}
+
 /// How many files an error names.
 const SHOWN: usize = 5;
 
 /// The error for outputs that neither facts nor the manifest name, of which there are some.
-pub(crate) fn unnamed_outputs(root: &Location, paths: &[String]) -> Error {
+///
+/// `has_manifest` says whether there is one; where nothing at all names them, it may have been lost.
+pub(crate) fn unnamed_outputs(root: &Location, paths: &[String], has_manifest: bool) -> Error {
     let shown: Vec<&str> = paths.iter().take(SHOWN).map(String::as_str).collect();
     let more = match paths.len().saturating_sub(SHOWN) as u64 {
         0 => String::new(),
@@ -538,10 +603,14 @@ pub(crate) fn unnamed_outputs(root: &Location, paths: &[String]) -> Error {
     };
     let reason = format!("outputs that no run recorded: {}{more}", shown.join(", "));
     let lake = for_shell(root);
+    let restore = match has_manifest {
+        true => String::new(),
+        false => format!("if {MANIFEST} was lost, restore it; else "),
+    };
     Error::new(ErrorKind::Refused, reason)
         .at(root)
         .hint(format!(
-            "move them away, or run tracelake commit {lake} --remove-unnamed, which removes them"
+            "{restore}move them away, or delete them: tracelake commit {lake} --remove-unnamed"
         ))
 }
 
@@ -553,8 +622,9 @@ pub(crate) fn foreign(root: &Location, paths: &[String]) -> Error {
         .split_first()
         .map_or(("", paths), |(first, rest)| (&first[..], rest));
     if !others.is_empty() {
+        let are = if others.len() == 1 { "is" } else { "are" };
         let others = &others[..others.len().min(SHOWN - 1)];
-        reason += &format!("; so are {}", others.join(", "));
+        reason += &format!("; neither {are} {}", others.join(", "));
     }
     Error::new(ErrorKind::Refused, reason)
         .at(root.join(first))
@@ -578,12 +648,18 @@ pub fn read_manifest(root: &Location) -> Result<Manifest> {
         FoundManifest::Damaged(_, error) => {
             Err(error.hint("run convert again, for all parts of the lake, to write it again"))
         }
-        FoundManifest::None => Err(Error::new(
-            ErrorKind::Refused,
-            "not a finished lake: it has no manifest",
-        )
-        .at(root)
-        .hint("run convert until it succeeds")),
+        FoundManifest::None => {
+            let hint = match (identity::find(&*backend), backend.list(PLANS)) {
+                (Ok(None), _) => "check its name".to_owned(),
+                (_, Ok(plans)) if !plans.is_empty() => {
+                    let lake = for_shell(root);
+                    format!("once all of its shards are converted, run tracelake commit {lake}")
+                }
+                _ => "run convert until it succeeds".to_owned(),
+            };
+            let reason = "not a finished lake: it has no manifest";
+            Err(Error::new(ErrorKind::Refused, reason).at(root).hint(hint))
+        }
     }
 }
 

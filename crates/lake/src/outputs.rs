@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use tracelake_core::error::Result;
 use tracelake_core::part_key::{CELL, FILE_NUMBER, PartKey};
-use tracelake_location::{Listed, Location};
+use tracelake_location::Listed;
 use tracelake_schema::{TRACES, Trace};
 
-use crate::backend::{Backend, backend};
+use crate::backend::Backend;
 use crate::manifest::REJECTS;
 
 /// The extensions of outputs, in any format.
@@ -31,37 +31,6 @@ pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
     let tables = trace.into_iter().flat_map(Trace::all_tables);
     let own = tables.map(|table| table.name);
     TRACES.table_names().chain(own).collect()
-}
-
-/// The outputs and rejects files of these tables that are in a lake, whether a manifest names them or not.
-///
-/// # Errors
-/// When the disk or the store fails; [`ErrorKind::Refused`](tracelake_core::ErrorKind::Refused) for a symbolic link.
-pub fn files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    of_tables(root, tables, |path| part_of(path).is_some())
-}
-
-/// The files in the directories of these tables that no plan can have named, at any depth.
-///
-/// # Errors
-/// As [`files`].
-pub fn foreign_files(root: &Location, tables: &BTreeSet<&str>) -> Result<Vec<String>> {
-    of_tables(root, tables, |path| {
-        !path.starts_with(REJECTS) && part_of(path).is_none()
-    })
-}
-
-fn of_tables(
-    root: &Location,
-    tables: &BTreeSet<&str>,
-    is_wanted: impl Fn(&str) -> bool,
-) -> Result<Vec<String>> {
-    let listed = outputs_of(&*backend(root), tables)?
-        .into_iter()
-        .map(|file| file.path);
-    let mut files: Vec<String> = listed.filter(|path| is_wanted(path)).collect();
-    files.sort_unstable();
-    Ok(files)
 }
 
 /// The files in the directories of these tables, and of their rejects.

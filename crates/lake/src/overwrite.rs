@@ -1,13 +1,14 @@
 //! `--overwrite`: the new lake is made beside the old one, and the two directories are exchanged at the end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind as Io;
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind as Io, Write};
+use std::path::{Path, PathBuf, is_separator};
 
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::words::for_shell;
 use tracelake_location::{Location, directory};
 use tracelake_schema::Trace;
 
@@ -51,23 +52,23 @@ impl Overwrite {
         }
         let new = beside(&out, "new");
         let mark = mark_of(&out)?;
-        if new.exists() {
-            match read_mark(&new)? {
-                Some(found) if found == mark => {}
-                _ if is_replaced_by(&new, &out)? => remove(&new)?,
-                _ => {
-                    return Err(
-                        Error::new(ErrorKind::Refused, "is in the way of the new lake")
-                            .at(&new)
-                            .hint("it belongs to another run, or is something else: move it away"),
-                    );
-                }
+        for other in [beside(&out, "old"), new.clone()] {
+            if other.exists() && is_replaced_by(&other, &out)? {
+                remove(&other)?;
+            }
+            let is_ours = !other.exists()
+                || other == new && (read_mark(&new)?.as_ref() == Some(&mark) || is_begun(&new)?);
+            if !is_ours {
+                return Err(
+                    Error::new(ErrorKind::Refused, "is in the way of the new lake")
+                        .at(&other)
+                        .hint("it belongs to another run, or is something else: move it away"),
+                );
             }
         }
-        let home = new.join(HOME);
-        fs::create_dir_all(&home).map_err(|error| Error::io("make the directory", &home, error))?;
-        let path = new.join(REPLACES);
-        fs::write(&path, &mark).map_err(|error| Error::io("write", &path, error))?;
+        if read_mark(&new)?.as_ref() != Some(&mark) {
+            write_mark(&new, &mark)?;
+        }
         Ok(Some(Self {
             out,
             new,
@@ -80,6 +81,18 @@ impl Overwrite {
     #[must_use]
     pub fn place(&self) -> Location {
         Location::from(&self.new)
+    }
+
+    /// Says what to do if the new lake is refused: one that a run with other options has left, for example.
+    #[must_use]
+    pub fn explain(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Refused => error.hint(format!(
+                "an --overwrite that didn't end has left {}: end it with its options, or remove it",
+                for_shell(self.new.display())
+            )),
+            _ => error,
+        }
     }
 
     /// Puts the finished new lake in the place of the old one, which is removed.
@@ -127,6 +140,13 @@ pub fn check(out: &Location, trace: &'static Trace) -> Result<Option<PathBuf>> {
         .at(out)
         .hint("name a new prefix"));
     };
+    if !has_name(path) {
+        let reason =
+            "--overwrite puts a new directory in place of the old one, so OUT must be its name";
+        return Err(Error::new(ErrorKind::Refused, reason)
+            .at(out)
+            .hint("name it from above, such as ../lake"));
+    }
     finish_rename(path)?;
     let refuse = |reason: &str, hint: &str| {
         Err(Error::new(ErrorKind::Refused, reason.to_owned())
@@ -238,7 +258,7 @@ const NAMES: &[&str] = &[
 /// When the disk fails.
 pub fn finish_rename(out: &Path) -> Result<()> {
     let (new, old) = (beside(out, "new"), beside(out, "old"));
-    if out.symlink_metadata().is_ok() || !new.is_dir() || !old.is_dir() {
+    if !has_name(out) || out.symlink_metadata().is_ok() || !new.is_dir() || !old.is_dir() {
         return Ok(());
     }
     fs::rename(&new, out).map_err(|error| Error::io("rename to", out, error))?;
@@ -274,6 +294,35 @@ fn read_mark(lake: &Path) -> Result<Option<String>> {
         Err(error) if error.kind() == Io::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", &path, error)),
     }
+}
+
+/// Makes the directory of a new lake, with its mark, which is on the disk before anything else.
+fn write_mark(new: &Path, mark: &str) -> Result<()> {
+    let home = new.join(HOME);
+    fs::create_dir_all(&home).map_err(|error| Error::io("make the directory", &home, error))?;
+    let path = new.join(REPLACES);
+    let failed = |error| Error::io("write", &path, error);
+    let mut file = fs::File::create(&path).map_err(failed)?;
+    file.write_all(mark.as_bytes()).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    for name in [&path, &home, new] {
+        sync_above(name)?;
+    }
+    Ok(())
+}
+
+/// Whether a new lake was killed before its mark was written.
+fn is_begun(new: &Path) -> Result<bool> {
+    let files = Lake::at(&Location::from(new)).backend.list("")?;
+    Ok(files.iter().all(|file| file.path == REPLACES))
+}
+
+/// Whether a path ends in the name of a directory, as neither `.` nor `lake/..` does.
+fn has_name(path: &Path) -> bool {
+    let written = path.as_os_str().as_encoded_bytes();
+    let mut names = written.rsplit(|byte| is_separator(char::from(*byte)));
+    let last = names.find(|name| !name.is_empty());
+    path.file_name().map(OsStr::as_encoded_bytes) == last
 }
 
 /// Whether the lake beside OUT is the old one, which the one in OUT has replaced.

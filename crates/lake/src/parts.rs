@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tracelake_core::part_key::PartKey;
+use tracelake_schema::Trace;
 
 use crate::manifest::PartFacts;
 
@@ -13,6 +14,15 @@ pub struct PartName {
     pub table: &'static str,
     /// The cell and the file number.
     pub key: PartKey,
+}
+
+impl PartName {
+    /// The part of a table of this trace; `None` if it has no such table.
+    #[must_use]
+    pub fn of(trace: &'static Trace, table: &str, key: PartKey) -> Option<Self> {
+        let table = trace.all_tables().find(|known| known.name == table)?.name;
+        Some(Self { table, key })
+    }
 }
 
 /// The facts of parts.

@@ -17,7 +17,11 @@ use tracelake_core::part_key::{CellName, PartKey, read_cell};
 use tracelake_core::seal;
 use tracelake_core::words;
 
+use tracelake_schema::Trace;
+
+use crate::PLANS;
 use crate::manifest::{PartFacts, is_relative};
+use crate::parts::{PartName, Parts};
 
 /// The most shards that a plan may have; a manifest can't have as many parts.
 pub const MOST_SHARDS: u32 = 1_000_000;
@@ -25,6 +29,11 @@ pub const MOST_SHARDS: u32 = 1_000_000;
 /// The largest plan, in bytes: as many parts with the paths of published traces as a manifest can have. In
 /// memory, a plan of short strings takes eight times as much.
 pub const MOST_BYTES: u64 = 64 << 20;
+
+/// The path of a plan with this digest.
+pub(crate) fn path_of(sha256: Digest) -> String {
+    format!("{PLANS}/{sha256}.json")
+}
 
 /// The content of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -319,6 +328,19 @@ impl Assignment<'_> {
     pub fn is_for(&self, shard: u32, table: &str, key: PartKey) -> bool {
         let mut tables = self.plan.with_derived(table);
         tables.any(|table| self.shard_of(table, key) == Some(shard))
+    }
+
+    /// Whether the plan makes a part, if these are committed: one that is derived from a part of neither is left to the run
+    /// that made that part.
+    #[must_use]
+    pub fn makes(&self, trace: &'static Trace, name: PartName, committed: &Parts) -> bool {
+        let mut derived = self.plan.derived.iter();
+        let Some(derived) = derived.find(|derived| derived.table == name.table) else {
+            return self.shard_of_read(name.table, name.key).is_some();
+        };
+        let from = PartName::of(trace, &derived.from, name.key);
+        self.shard_of_read(&derived.from, name.key).is_some()
+            || from.is_some_and(|from| committed.contains_key(&from))
     }
 
     /// The shard that makes a part from a file of the source.

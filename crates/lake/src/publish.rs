@@ -15,8 +15,8 @@ use crate::backend::waits::{TRIALS, Waits};
 use crate::conditional::{Put, put, refused};
 use crate::facts;
 use crate::identity::{self, FoundIdentity, Identity};
-use crate::look::{FoundManifest, Lake, parts_in};
-use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts, TableFacts};
+use crate::look::{FoundManifest, Lake, not_there, parts_in, refuse_damaged};
+use crate::manifest::{self, AbsentTable, Manifest, PartFacts, TableFacts};
 use crate::parts::{PartName, Parts, parts_of};
 use crate::plan_file::{self, PlanFile};
 use crate::remaining::{Counts, remaining};
@@ -81,6 +81,7 @@ pub(crate) fn add(
     mut found: FoundManifest,
     parts: &Parts,
     absent: BTreeSet<AbsentTable>,
+    max_rejects: Option<u64>,
 ) -> Result<Manifest> {
     let backend = &*lake.backend;
     let mut waits = Waits::new();
@@ -109,6 +110,9 @@ pub(crate) fn add(
             return Ok(manifest);
         }
         manifest.check_counts()?;
+        manifest
+            .check_rejects(max_rejects)
+            .map_err(|error| error.at(lake.root()))?;
         no_file_twice(lake.root(), &manifest)?;
         if !is_checked {
             check_shown(lake, trace, parts)?;
@@ -139,7 +143,10 @@ pub(crate) fn add(
             // The answer may be lost, or another run was faster.
             Ok(false) | Err(_) => {}
         }
-        let now = FoundManifest::read(backend)?;
+        let now = FoundManifest::of_lake(backend, trace, identity.sha256)?;
+        if !matches!(found, FoundManifest::Damaged(..)) {
+            refuse_damaged(lake, &now)?;
+        }
         let has_parts = |names: &Parts| {
             let there = now.parts(trace);
             names
@@ -199,18 +206,8 @@ fn check_shown(lake: &Lake, trace: &'static Trace, parts: &Parts) -> Result<()> 
         .map(|file| (&file.path[..], file.bytes))
         .collect();
     let files = parts.values().flat_map(PartFacts::files);
-    let lacking: Vec<&FileFacts> = files
-        .filter(|file| sizes.get(&file.path[..]) != Some(&file.bytes))
-        .collect();
-    // A listing may be late.
-    let paths: Vec<String> = lacking.iter().map(|file| file.path.clone()).collect();
-    let found = lake.backend.look_up(&paths)?;
-    let is_there = |file: &&&FileFacts| {
-        found
-            .iter()
-            .any(|found| found.path == file.path && found.bytes == file.bytes)
-    };
-    match lacking.iter().find(|file| !is_there(file)) {
+    let lacking = files.filter(|file| sizes.get(&file.path[..]) != Some(&file.bytes));
+    match not_there(&*lake.backend, lacking.collect())?.first() {
         None => Ok(()),
         Some(file) => {
             let reason = "was removed or changed before it could be committed";
@@ -244,7 +241,7 @@ pub(crate) fn remove_complete_plans(
         };
         // A damaged one is for the next commit.
         if let Ok(plan) = PlanFile::from_json(&found.bytes)
-            && remaining(trace, &plan, &parts, &counts).is_empty()
+            && remaining(trace, &plan, &parts, &parts, &counts).is_empty()
         {
             backend.remove(&[path])?;
         }
@@ -280,7 +277,11 @@ pub(crate) fn remove_committed_facts(
 }
 
 /// Says which parts are made and not in the manifest.
-pub(crate) fn warn_of_uncommitted(context: &Context, names: impl Iterator<Item = PartName>) {
+pub(crate) fn warn_of_uncommitted(
+    context: &Context,
+    root: &Location,
+    names: impl Iterator<Item = PartName>,
+) {
     let names: Vec<PartName> = names.collect();
     if names.is_empty() {
         return;
@@ -292,8 +293,10 @@ pub(crate) fn warn_of_uncommitted(context: &Context, names: impl Iterator<Item =
             format!("{} {}", names[0].table, listed(&keys))
         });
     let tables = tables.collect::<Vec<_>>().join("; ");
+    let lake = for_shell(root);
     context.warn(format!(
-        "made, but not committed yet: {tables}; the run that makes them, or the same command again, commits them"
+        "made, but not committed yet: {tables}; the command that made them commits them, and for shards tracelake commit \
+         {lake}; to give them up: tracelake commit {lake} --forget"
     ));
 }
 
@@ -305,7 +308,16 @@ pub(crate) fn read_plans(backend: &dyn Backend) -> Result<BTreeMap<String, PlanF
         let Some(found) = backend.get(&file.path, plan_file::MOST_BYTES)? else {
             continue;
         };
-        let plan = PlanFile::from_json(&found.bytes).map_err(|error| {
+        let plan = PlanFile::from_json(&found.bytes).and_then(|plan| {
+            match file.path == plan_file::path_of(found.version.sha256) {
+                true => Ok(plan),
+                false => Err(Error::new(
+                    ErrorKind::Refused,
+                    "a plan under another name than its own",
+                )),
+            }
+        });
+        let plan = plan.map_err(|error| {
             let lake = for_shell(backend.root());
             error.at(place()).or_hint(format!(
                 "start one of its shards again, or give up what isn't committed: tracelake commit {lake} --forget"

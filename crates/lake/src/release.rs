@@ -124,7 +124,7 @@ fn put(lake: &Lake, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> 
     let (backend, root) = (&*lake.backend, lake.root());
     let known = [sums_at(backend, SUMS)?, sums_at(backend, PENDING)?];
     for (name, bytes) in files {
-        if let Some(found) = read_file(backend, name)?
+        if let Some(found) = backend.get(name, MOST_BYTES)?
             && found.bytes != *bytes
             && !is_of_release(&known, name, &found)
         {
@@ -135,7 +135,7 @@ fn put(lake: &Lake, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> 
             return Err(not_ours(root, name, reason));
         }
     }
-    if read_file(backend, SUMS)?.is_some() && known[0].is_none() {
+    if backend.get(SUMS, MOST_BYTES)?.is_some() && known[0].is_none() {
         return Err(not_ours(root, SUMS, "is not of a release"));
     }
     replace(backend, PENDING, sums.as_bytes())?;
@@ -169,7 +169,7 @@ fn is_of_release(known: &[Option<String>], name: &str, found: &Found) -> bool {
 /// Puts a file in the place of what has its name.
 fn replace(backend: &dyn Backend, path: &str, bytes: &[u8]) -> Result<()> {
     for _ in 0..TRIALS {
-        let is_put = match read_file(backend, path)? {
+        let is_put = match backend.get(path, MOST_BYTES)? {
             Some(found) if found.bytes == bytes => {
                 backend.keep_names(&[path.to_owned()])?;
                 true
@@ -192,9 +192,12 @@ fn replace(backend: &dyn Backend, path: &str, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// When they cannot be read.
 pub fn is_stale(root: &Location, manifest: Digest) -> Result<Option<bool>> {
+    Ok(release_sums(root)?.map(|sums| is_of_another(&sums, manifest)))
+}
+
+fn is_of_another(sums: &str, manifest: Digest) -> bool {
     let line = sums_line(manifest, MANIFEST);
-    let sums = release_sums(root)?;
-    Ok(sums.map(|sums| !sums.lines().any(|one| one == line)))
+    !sums.lines().any(|one| one == line)
 }
 
 /// What is said of a release of an older manifest.
@@ -202,11 +205,9 @@ pub const STALE: &str = "the files of the release describe an older manifest: ru
 
 /// Says so after a commit.
 pub(crate) fn warn_of_stale(context: &Context, backend: &dyn Backend) -> Result<()> {
-    if sums_at(backend, SUMS)?.is_none() {
-        return Ok(());
-    }
-    if let Some(found) = backend.get(MANIFEST, manifest::MOST_BYTES)?
-        && is_stale(backend.root(), found.version.sha256)? == Some(true)
+    if let Some(sums) = sums_at(backend, SUMS)?
+        && let Some(found) = backend.get(MANIFEST, manifest::MOST_BYTES)?
+        && is_of_another(&sums, found.version.sha256)
     {
         context.warn(STALE);
     }

@@ -103,12 +103,13 @@ impl Counts {
     }
 }
 
-/// Lists a plan's unfinished work, by shard; `parts` are done.
+/// Lists a plan's unfinished work, by shard; `parts` are done, and these of them are committed.
 #[must_use]
 pub fn remaining(
     trace: &'static Trace,
     plan: &PlanFile,
     parts: &Parts,
+    committed: &Parts,
     counts: &Counts,
 ) -> BTreeMap<u32, Remaining> {
     let mut missing: BTreeMap<u32, Remaining> = BTreeMap::new();
@@ -116,15 +117,8 @@ pub fn remaining(
         let parts = &mut missing.entry(shard).or_default().parts;
         parts.entry(table.to_owned()).or_default().push(key);
     };
-    let named = |table: &str, key| {
-        let table = trace.all_tables().find(|known| known.name == table)?;
-        Some(PartName {
-            table: table.name,
-            key,
-        })
-    };
     for part in &plan.parts {
-        let name = named(&part.table, part.key());
+        let name = PartName::of(trace, &part.table, part.key());
         if !name.is_some_and(|name| parts.contains_key(&name)) {
             lacks(part.shard, &part.table, part.key());
         }
@@ -146,8 +140,13 @@ pub fn remaining(
             continue;
         };
         for (key, input) in parts_of(parts, from.name) {
-            let made = named(&derived.table, key).and_then(|name| parts.get(&name));
-            if made.is_none_or(|made| !is_derived_from(made, input)) {
+            let Some(name) = PartName::of(trace, &derived.table, key) else {
+                continue;
+            };
+            let made = parts.get(&name);
+            if assignment.makes(trace, name, committed)
+                && made.is_none_or(|made| !is_derived_from(made, input))
+            {
                 let shard = assignment.shard_of(&derived.table, key);
                 lacks(shard.unwrap_or_default(), &derived.table, key);
             }

@@ -11,7 +11,7 @@ use crate::identity::{self, FoundIdentity, Identity};
 use crate::look::{FoundManifest, Lake, Place, place_of};
 use crate::publish::remove_committed_facts;
 use crate::rules::{Rule, holds};
-use crate::{FACTS, IDENTITY, MANIFEST};
+use crate::{FACTS, IDENTITY, MANIFEST, PLANS};
 
 /// A process that has a lake, until it is dropped.
 #[derive(Debug)]
@@ -97,7 +97,9 @@ impl Session {
                 return Ok(Left::Lake);
             }
             let has_parts = has_facts && holds(Rule::IdentityStaysWithFacts);
+            let mut plans = backend.list(PLANS)?.into_iter();
             if has_parts
+                || plans.any(|plan| !begun.contains(&plan.path))
                 || begun.last().is_none_or(|last| last != IDENTITY)
                 || !backend.look_up(&[MANIFEST.to_owned()])?.is_empty()
             {

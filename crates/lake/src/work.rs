@@ -16,7 +16,9 @@ use crate::backend::{Backend, Hold};
 use crate::conditional::{Put, check_conditions, put, put_all};
 use crate::facts::{self, Fact, Facts, agree};
 use crate::identity::{self, FoundIdentity, elsewhere};
-use crate::look::{Asked, FoundManifest, Lake, Look, foreign, recognise, unnamed_outputs};
+use crate::look::{
+    Asked, FoundManifest, Lake, Look, foreign, recognise, refuse_damaged, unnamed_outputs,
+};
 use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts};
 use crate::parts::{PartName, Parts};
 use crate::plan_file;
@@ -26,7 +28,7 @@ use crate::remaining::Counts;
 use crate::rules::{Rule, holds};
 use crate::session::Session;
 use crate::staging::{Staged, Staging, digest_of};
-use crate::{DESCRIPTION, IDENTITY, MANIFEST, PLANS};
+use crate::{DESCRIPTION, IDENTITY, MANIFEST};
 
 impl Lake {
     /// Joins the runs that work on the lake, if it is the one that is asked for, or nothing is there yet.
@@ -124,34 +126,17 @@ impl<'a> Joined<'a> {
         if !self.look.foreign.is_empty() {
             return Err(foreign(root, &self.look.foreign));
         }
-        let mut unnamed = self.look.unnamed(&self.committed);
         let assignment = self.asked.plan.assignment();
         let wants = |name: &PartName| self.asked.wants(&assignment, *name);
-        if let FoundManifest::Damaged(..) = self.look.manifest {
-            // What it named is lost, and only a run that makes all of that again replaces it.
-            unnamed.retain(|path| {
-                let part = crate::outputs::part_of(path);
-                let named = part.and_then(|(table, key)| {
-                    let table = self.trace.all_tables().find(|known| known.name == table)?;
-                    Some(PartName {
-                        table: table.name,
-                        key,
-                    })
-                });
-                !named.is_some_and(|name| wants(&name))
-            });
+        if !self.look.has_only(self.trace, &wants) {
+            refuse_damaged(&self.lake, &self.look.manifest)?;
         }
-        if !unnamed.is_empty() {
-            return Err(unnamed_outputs(root, &unnamed));
+        let unnamed = self.look.unnamed(&self.committed);
+        let has_manifest = self.look.manifest.whole().is_some();
+        if !unnamed.is_empty() && !matches!(self.look.manifest, FoundManifest::Damaged(..)) {
+            return Err(unnamed_outputs(root, &unnamed, has_manifest));
         }
-        for part in &self.asked.plan.parts {
-            let Some(table) = self.trace.table(&part.table) else {
-                continue;
-            };
-            let name = PartName {
-                table: table.name,
-                key: part.key(),
-            };
+        for name in self.planned() {
             self.lake.backend.inside(&(self.asked.output_of)(name))?;
         }
         if self.asked.on_bad_row == OnBadRow::Reject {
@@ -161,8 +146,8 @@ impl<'a> Joined<'a> {
         match recorded.find(|(_, facts)| facts.rows_rejected > 0) {
             None => Ok(()),
             Some((name, facts)) => {
-                let rows = several(facts.rows_rejected, "row");
-                let reason = format!("part {} has {rows} that were rejected", name.key);
+                let rows = several(facts.rows_rejected, "rejected row");
+                let reason = format!("part {} has {rows}", name.key);
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(root)
                     .field(name.table)
@@ -172,6 +157,12 @@ impl<'a> Joined<'a> {
                     )))
             }
         }
+    }
+
+    /// The parts of the plan that are files.
+    fn planned(&self) -> impl Iterator<Item = PartName> {
+        let parts = self.asked.plan.parts.iter();
+        parts.filter_map(|part| PartName::of(self.trace, &part.table, part.key()))
     }
 
     /// The parts of the manifest, and those that have facts and were asked for.
@@ -276,7 +267,7 @@ impl<'a> Joined<'a> {
         check_conditions(&*backend, &json)?;
         put_description(&*backend, &self.asked.identity)?;
         if let Some(json) = plan {
-            let path = format!("{PLANS}/{}.json", tracelake_core::seal::sha256(&json));
+            let path = plan_file::path_of(Digest::of(&json));
             match put(&*backend, &path, json.clone(), plan_file::MOST_BYTES)? {
                 Put::New => session.begun.insert(0, path),
                 Put::There(found) if found == json => {}
@@ -300,10 +291,10 @@ impl<'a> Joined<'a> {
                 json,
             },
             trace: self.trace,
+            made: self.look.made(&Parts::new()).into_keys().collect(),
             manifest: self.look.manifest,
             committed: self.committed,
             absent,
-            named: self.look.named,
             manifest_bytes: AtomicU64::new(bytes),
         })
     }
@@ -315,12 +306,8 @@ impl<'a> Joined<'a> {
             .values()
             .fold(0_u64, |bytes, facts| bytes.saturating_add(bytes_of(facts)));
         for part in &self.asked.plan.parts {
-            let Some(table) = self.trace.table(&part.table) else {
+            let Some(name) = PartName::of(self.trace, &part.table, part.key()) else {
                 continue;
-            };
-            let name = PartName {
-                table: table.name,
-                key: part.key(),
             };
             if !recorded.contains_key(&name) {
                 let output = (self.asked.output_of)(name);
@@ -401,8 +388,8 @@ pub struct Working {
     /// The manifest, as this run last saw it.
     manifest: FoundManifest,
     committed: Parts,
-    /// Parts that had facts when the run began.
-    named: BTreeSet<PartName>,
+    /// Parts that were made when the run began, committed or not.
+    made: BTreeSet<PartName>,
     /// The tables that archives don't have.
     absent: Mutex<BTreeSet<AbsentTable>>,
     /// The most bytes that the manifest takes with the parts so far.
@@ -551,7 +538,7 @@ impl Working {
     fn agree_with(&self, part: &MadePart, then: &PartFacts) -> Result<Agreed> {
         match agree(then, &part.facts, part.is_cut) {
             true => Ok(Agreed::Known(then.clone())),
-            false => Err(self.another(part)),
+            false => Err(self.another(part, true)),
         }
     }
 
@@ -568,12 +555,13 @@ impl Working {
             return Ok(Agreed::Known(then.clone()));
         }
         // It may have been committed since, and then its facts don't count.
-        let committed = FoundManifest::read(&*self.lake.backend)?.parts(self.trace);
-        if let Some(then) = committed.get(&part.name) {
+        let backend = &*self.lake.backend;
+        let manifest = FoundManifest::of_lake(backend, self.trace, self.identity.sha256)?;
+        if let Some(then) = manifest.parts(self.trace).get(&part.name) {
             return self.agree_with(part, then);
         }
         match read {
-            Some(_) => Err(self.another(part)),
+            Some(_) => Err(self.another(part, false)),
             None => Err(
                 Error::new(ErrorKind::Refused, "the facts of this part are damaged")
                     .at(self.root().join(&path))
@@ -583,20 +571,12 @@ impl Working {
     }
 
     /// The error for a part that another run has made from something else.
-    fn another(&self, part: &MadePart) -> Error {
+    fn another(&self, part: &MadePart, is_committed: bool) -> Error {
         let reason = "another run has made this part, and not from the same file";
         Error::new(ErrorKind::Refused, reason)
             .at(self.root().join(&part.facts.output.path))
             .field(part.name.table)
-            .hint(self.forget(part.name))
-    }
-
-    fn forget(&self, name: PartName) -> String {
-        forget_hint(
-            &*self.lake.backend,
-            name,
-            self.committed.contains_key(&name),
-        )
+            .hint(forget_hint(&*self.lake.backend, part.name, is_committed))
     }
 
     /// The files of a part that aren't there with their bytes.
@@ -685,9 +665,9 @@ impl Working {
     /// Commits the parts of this run, and ends it.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if an output was removed while the run worked; when the counting law doesn't hold, or the disk
-    /// or the store fails.
-    pub fn finish(mut self, parts: &Parts) -> Result<Manifest> {
+    /// [`ErrorKind::Refused`] if an output was removed while the run worked; [`ErrorKind::Misfit`] if the lake has more than
+    /// `max_rejects` rejected rows; when the counting law doesn't hold, or the disk or the store fails.
+    pub fn finish(mut self, parts: &Parts, max_rejects: Option<u64>) -> Result<Manifest> {
         let manifest = std::mem::take(&mut self.manifest);
         let absent = std::mem::take(&mut self.absent).into_inner();
         let absent = absent.unwrap_or_else(PoisonError::into_inner);
@@ -698,6 +678,7 @@ impl Working {
             manifest,
             parts,
             absent,
+            max_rejects,
         )?;
         remove_complete_plans(&*self.lake.backend, self.trace, &done)?;
         let committed: BTreeSet<_> = done
@@ -705,8 +686,8 @@ impl Working {
             .map(|(table, facts)| (table, facts.key()))
             .collect();
         let is_left = |name: &PartName| !committed.contains(&(name.table, name.key));
-        let left = std::mem::take(&mut self.named).into_iter().filter(is_left);
-        warn_of_uncommitted(&self.context, left);
+        let left = std::mem::take(&mut self.made).into_iter().filter(is_left);
+        warn_of_uncommitted(&self.context, self.lake.root(), left);
         warn_of_stale(&self.context, &*self.lake.backend)?;
         self.session.leave()?;
         Ok(done)

@@ -209,7 +209,7 @@ pub fn inspect_as(
     let tables = tables_of(trace, &progress.made);
     let mut inventory = inspect_lake(Manifest::new(origin, Digest::of(b""), tables), false);
     if let Some(plan) = plans.first() {
-        let remaining = remaining(trace, plan, &progress.made, &progress.counts);
+        let remaining = remaining(trace, plan, &progress.made, &Parts::new(), &progress.counts);
         inventory.shards = Some(shards(plan, &remaining));
         add_remaining(&mut inventory, trace, plan, &remaining);
     }

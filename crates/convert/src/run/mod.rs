@@ -92,7 +92,8 @@ fn overwrite(
     let Some(overwrite) = Overwrite::begin(context, out, plan.trace)? else {
         return convert_into(context, plan, out, run_options);
     };
-    let outcome = convert_into(context, plan, &overwrite.place(), run_options)?;
+    let outcome = convert_into(context, plan, &overwrite.place(), run_options);
+    let outcome = outcome.map_err(|error| overwrite.explain(error))?;
     overwrite.finish()?;
     Ok(outcome)
 }
@@ -135,10 +136,11 @@ fn convert_into(
         check_listed(context, plan, &kept)?;
         let rejected = kept.values().map(|part| part.rows_rejected);
         let rejected = rejected.fold(0, u64::saturating_add);
-        check_rejects(rejected, run_options.max_rejects)?;
+        check_rejects(rejected, run_options.max_rejects).map_err(|error| error.at(out))?;
         let todo = todo(plan, asked, &joined, &kept);
         let is_done = todo.is_empty() && underived(plan, asked, &kept).is_empty();
         if is_done && let Some(manifest) = joined.finished_with(&kept)? {
+            manifest.check_rejects(run_options.max_rejects)?;
             return Ok(Outcome::committed(manifest));
         }
         if !run_options.ignore_disk_space {
@@ -168,7 +170,7 @@ fn convert_into(
                 is_committed: false,
             });
         }
-        let manifest = working.finish(&parts)?;
+        let manifest = working.finish(&parts, run_options.max_rejects)?;
         Ok(Outcome {
             manifest,
             converted,
@@ -199,7 +201,15 @@ pub fn prepare(
             && let Some(manifest) = &found.manifest
         {
             let committed = found.committed(manifest);
-            if remaining(plan.trace, asked.plan, &committed, &found.counts).is_empty() {
+            if remaining(
+                plan.trace,
+                asked.plan,
+                &committed,
+                &committed,
+                &found.counts,
+            )
+            .is_empty()
+            {
                 return Ok(None);
             }
         }

@@ -16,6 +16,7 @@ use super::directories::{Directories, not_a_directory};
 use super::staged_file::StagedFile;
 use super::system::{Kind, Lock, System};
 use super::{Backend, Commits, Found, Held, Hold, Left, NewNames, Unfinished, Version};
+use crate::backend::waits::TRIALS;
 use crate::rules::{Rule, holds};
 use crate::{FACTS, HOME, LOCK, STAGING, WORK};
 
@@ -42,6 +43,24 @@ impl Disk {
     }
 }
 
+impl Disk {
+    /// Makes the directory of the lake, and locks it. Another run that has begun nothing removes it meanwhile.
+    fn lock_home(&self) -> Result<Box<dyn Lock>> {
+        let home = self.directories.place(HOME)?;
+        for _ in 1..TRIALS {
+            self.directories.make_all(&self.directories.root)?;
+            if self.directories.make_directory(&home)? {
+                self.directories.known().made.push(home.clone());
+            }
+            match self.directories.lock() {
+                Err(_) if self.directories.kind(&home)?.is_none() => {}
+                locked => return locked,
+            }
+        }
+        self.directories.lock()
+    }
+}
+
 impl Backend for Disk {
     fn root(&self) -> &Location {
         &self.location
@@ -61,11 +80,6 @@ impl Backend for Disk {
     }
 
     fn hold(&self, hold: Hold) -> Result<Option<Box<dyn Held>>> {
-        self.directories.make_all(&self.directories.root)?;
-        let home = self.directories.place(HOME)?;
-        if self.directories.make_directory(&home)? {
-            self.directories.known().made.push(home);
-        }
         let staging = self.directories.place(STAGING)?;
         if self
             .directories
@@ -74,7 +88,7 @@ impl Backend for Disk {
         {
             return Err(not_a_directory(&staging).hint("move it away"));
         }
-        let _moment = self.directories.lock()?;
+        let _moment = self.lock_home()?;
         let work = self.directories.try_work(hold)?;
         Ok(work.map(|work| {
             Box::new(DiskHold {

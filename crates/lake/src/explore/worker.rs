@@ -259,7 +259,7 @@ impl Command {
             working.leave()?;
             return Ok(made(&manifest));
         }
-        working.finish(&kept).map(|manifest| made(&manifest))
+        working.finish(&kept, None).map(|manifest| made(&manifest))
     }
 }
 

@@ -281,6 +281,17 @@ impl Manifest {
         self.parts().flat_map(|(_, part)| part.files())
     }
 
+    /// Checks that no more rows are rejected than this.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misfit`].
+    pub fn check_rejects(&self, most: Option<u64>) -> Result<()> {
+        let rejected = self.parts().map(|(_, part)| part.rows_rejected);
+        check_rejects(rejected.fold(0, u64::saturating_add), most).map_err(|error| {
+            error.hint(format!("look at them in {REJECTS}, or raise --max-rejects"))
+        })
+    }
+
     /// Writes `manifest.json`, its digest included. Returns its length in bytes.
     fn write(&self, file: impl Write) -> io::Result<u64> {
         let bytes = seal::write_document(file, self)?;
@@ -301,6 +312,21 @@ impl Manifest {
         let mut json = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
         self.write(&mut json).map_err(failed)?;
         Ok(json)
+    }
+}
+
+/// Ends the work when there are too many rejected rows.
+///
+/// # Errors
+/// [`ErrorKind::Misfit`].
+pub fn check_rejects(rejected: u64, most: Option<u64>) -> Result<()> {
+    match most {
+        Some(most) if rejected > most => Err(Error::new(
+            ErrorKind::Misfit,
+            format!("more than {most} rows are rejected"),
+        )
+        .hint("look at the first one without --on-bad-row, or raise --max-rejects")),
+        _ => Ok(()),
     }
 }
 
