@@ -2,5 +2,6 @@
 
 mod bytes;
 mod catalog;
+mod refused;
 mod resume;
 mod twin;

@@ -41,7 +41,7 @@ fn a_run_that_failed_continues_with_reject() {
     assert_eq!(back.code, 6, "{}", back.stderr);
     assert!(
         back.message()
-            .contains("part 1 has 1 row that were rejected; pass --on-bad-row reject"),
+            .contains("part 1 has 1 rejected row; pass --on-bad-row reject"),
         "{}",
         back.stderr
     );

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::event::Event;
+use tracelake_core::words::several;
 use tracelake_location::Location;
 use tracelake_source::{self as source, Fingerprint};
 
@@ -59,6 +60,7 @@ impl Joined<'_> {
             })
             .collect();
         self.check_sources(&known)?;
+        self.warn_of_lost()?;
         let kept = known.into_par_iter().map(|known| {
             self.context.check()?;
             let Known {
@@ -102,6 +104,25 @@ impl Joined<'_> {
 
     /// Whether the files of a part have the bytes that are recorded. A bucket keeps what it was given, so that names and
     /// sizes are enough; and a shard doesn't look at what is committed.
+    /// Says which committed outputs are lost that this run doesn't make. A shard looks at its own alone.
+    fn warn_of_lost(&self) -> Result<()> {
+        if self.asked.shard.is_some() {
+            return Ok(());
+        }
+        let assignment = self.asked.plan.assignment();
+        let mut others = self.committed.clone();
+        others.retain(|name, _| !self.asked.wants(&assignment, *name));
+        let lost = self.look.lost(&*self.lake.backend, &others)?;
+        if let Some(first) = lost.first() {
+            let files = several(lost.len() as u64, "committed file");
+            self.context.warn(format!(
+                "missing or of another size: {files}, such as {}; convert the parts again that this run leaves out",
+                first.path
+            ));
+        }
+        Ok(())
+    }
+
     fn is_whole(&self, name: PartName, facts: &PartFacts) -> Result<bool> {
         let backend = &*self.lake.backend;
         let is_left_to_others = self.asked.shard.is_some() && self.committed.contains_key(&name);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tracelake_core::Context;
-use tracelake_core::error::Result;
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_location::Location;
 
@@ -78,6 +78,13 @@ impl Forget {
         let out = lake.root();
         let backend = &*lake.backend;
         let trace = identity.identity.trace().map_err(|error| error.at(out))?;
+        let is_known = |name: &&String| trace.all_tables().any(|table| table.name == **name);
+        if let Some(name) = self.tables.iter().find(|name| !is_known(name)) {
+            let known: Vec<&str> = trace.all_tables().map(|table| table.name).collect();
+            let reason = format!("{} has no table {name}", trace.name);
+            return Err(Error::new(ErrorKind::Usage, reason)
+                .hint(format!("its tables are {}", known.join(", "))));
+        }
         let look = Look::whole(backend, trace, identity.sha256, &|_| false)?;
         refuse_damaged(lake, &look.manifest)?;
         let committed = look.manifest.parts(trace);

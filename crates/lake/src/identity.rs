@@ -120,7 +120,14 @@ pub(crate) struct FoundIdentity {
 
 /// Reads the identity of a lake; `None` if there is none.
 pub(crate) fn find(backend: &dyn Backend) -> Result<Option<FoundIdentity>> {
-    let Some(found) = backend.get(IDENTITY, MOST_BYTES)? else {
+    let found = backend.get(IDENTITY, MOST_BYTES).map_err(|error| {
+        // What a store refuses first, it refuses of the whole lake.
+        match backend.is_disk() || error.kind() != ErrorKind::Failed {
+            true => error,
+            false => error.at(backend.root()),
+        }
+    })?;
+    let Some(found) = found else {
         return Ok(None);
     };
     let place = || Location::join(backend.root(), IDENTITY);

@@ -547,6 +547,13 @@ impl Look {
             .collect()
     }
 
+    /// The parts that have facts, whole or not, and an output.
+    pub(crate) fn shown(&self, trace: &'static Trace) -> BTreeSet<PartName> {
+        let parts = self.outputs.keys().filter_map(|path| part_of(path));
+        let names = parts.filter_map(|(table, key)| PartName::of(trace, table, key));
+        names.filter(|name| self.named.contains(name)).collect()
+    }
+
     /// The outputs that neither facts nor the manifest name.
     pub(crate) fn unnamed(&self, committed: &Parts) -> Vec<String> {
         let tables: BTreeMap<&str, &'static str> = committed

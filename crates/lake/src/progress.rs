@@ -34,6 +34,8 @@ pub struct Progress {
     pub counts: Counts,
     /// Outputs that neither facts nor the manifest name.
     pub unnamed: Vec<String>,
+    /// Files of committed parts that aren't there, or have another size.
+    pub lost: Vec<String>,
 }
 
 impl Progress {
@@ -59,12 +61,9 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
     let plans = read_plans(&*backend)?.into_values().collect();
     let look = Look::whole(&*backend, trace, found.sha256, &|_| true)?;
     let committed = look.manifest.parts(trace);
-    let recorded = look.recorded.iter();
-    let made = recorded
-        .filter(|(name, known)| !committed.contains_key(name) && look.is_shown(&known.facts));
-    let made: Parts = made
-        .map(|(name, known)| (*name, known.facts.clone()))
-        .collect();
+    let made = look.made(&committed);
+    let lost = look.lost(&*backend, &committed)?.into_iter();
+    let lost = lost.map(|file| file.path.clone()).collect();
     let mut done = committed.clone();
     done.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
     let counts = Counts::new(&done, look.all_absent());
@@ -81,6 +80,7 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
         plans,
         counts,
         unnamed,
+        lost,
     }))
 }
 

@@ -291,7 +291,7 @@ impl<'a> Joined<'a> {
                 json,
             },
             trace: self.trace,
-            made: self.look.made(&Parts::new()).into_keys().collect(),
+            made: self.look.shown(self.trace),
             manifest: self.look.manifest,
             committed: self.committed,
             absent,

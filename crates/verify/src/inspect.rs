@@ -236,6 +236,12 @@ fn notes_beyond(context: &Context, root: &Location, progress: &Progress) -> Resu
         notes.push(format!("{plans} of shards not committed yet"));
     }
     notes.extend(unnamed_note(progress));
+    if let Some(first) = progress.lost.first() {
+        let files = several(progress.lost.len() as u64, "committed file");
+        notes.push(format!(
+            "missing or of another size: {files}, such as {first}; convert makes them again"
+        ));
+    }
     if release_sums(root)?.is_some() {
         let manifest = manifest_facts(context, root)?;
         notes.extend((is_stale(root, manifest.sha256)? == Some(true)).then(|| STALE.to_owned()));

@@ -74,9 +74,7 @@ fn a_run_that_fails_on_bad_rows_refuses_parts_with_rejected_rows() {
     let run = convert(&[]);
     assert_eq!(run.code, 6, "{}", run.stderr);
     assert!(
-        run.message()
-            .contains("part 0 has 1 row that were rejected")
-            || run.message().contains("part 0 has"),
+        run.message().contains("part 0 has 1 rejected row") || run.message().contains("part 0 has"),
         "{}",
         run.stderr
     );

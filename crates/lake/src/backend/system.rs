@@ -174,7 +174,14 @@ fn start_writing(_: &File, _: std::ops::Range<u64>) {}
 
 #[derive(Debug)]
 struct OsLock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for OsLock {
+    /// A file that can't be closed would keep its lock until the process ends.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock for OsLock {}
@@ -274,7 +281,7 @@ impl System for Os {
             };
             match locked {
                 // A run that gave up may have removed the file after it was opened here.
-                Ok(()) if is_at(&file, path) => return Ok(Some(Box::new(OsLock { _file: file }))),
+                Ok(()) if is_at(&file, path) => return Ok(Some(Box::new(OsLock { file }))),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
