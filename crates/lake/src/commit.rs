@@ -111,7 +111,7 @@ impl Commit {
         self.refuse_lost()?;
         if self.plans.is_empty() && matches!(self.look.manifest, FoundManifest::None) {
             return match has_removed {
-                true => self.session.leave().map(|()| None),
+                true => self.session.leave(None).map(|()| None),
                 false => Err(self.nothing_to_commit()),
             };
         }
@@ -176,7 +176,7 @@ impl Commit {
         };
         lake.backend.remove(&paths)?;
         warn_of_stale(&self.context, &*lake.backend)?;
-        self.session.leave()?;
+        self.session.leave(manifest.as_ref())?;
         if !lacking.is_empty() {
             if !paths.is_empty() {
                 let plans = several(paths.len() as u64, "plan");

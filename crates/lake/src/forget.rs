@@ -148,7 +148,7 @@ impl Forget {
             backend.remove(&[DESCRIPTION.to_owned()])?;
             backend.remove(&[IDENTITY.to_owned()])?;
         }
-        session.leave()?;
+        session.leave(None)?;
         Ok(Forgotten {
             parts: forgotten,
             is_empty,

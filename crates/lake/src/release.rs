@@ -116,7 +116,7 @@ impl Releasing {
     /// lake; when the disk or the store fails.
     pub fn put(mut self, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
         put(&self.0.lake, sums, files, manifest)?;
-        self.0.leave()
+        self.0.leave(None)
     }
 }
 

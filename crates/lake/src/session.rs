@@ -9,6 +9,7 @@ use tracelake_schema::Trace;
 use crate::backend::{Held, Hold, Left};
 use crate::identity::{self, FoundIdentity, Identity};
 use crate::look::{FoundManifest, Lake, Place, place_of};
+use crate::manifest::Manifest;
 use crate::publish::remove_committed_facts;
 use crate::rules::{Rule, holds};
 use crate::{FACTS, IDENTITY, MANIFEST, PLANS};
@@ -71,7 +72,8 @@ impl Session {
     }
 
     /// Gives the lake up. Whoever is the last leaves no staged files, and no facts of parts that the manifest has.
-    pub(crate) fn leave(&mut self) -> Result<()> {
+    /// `known` is a manifest that the lake had, which is read again only where facts are left.
+    pub(crate) fn leave(&mut self, known: Option<&Manifest>) -> Result<()> {
         let Some(held) = self.held.take() else {
             return Ok(());
         };
@@ -91,6 +93,9 @@ impl Session {
             let Some(identity) = identity::find(backend)? else {
                 return Ok(Left::Nothing);
             };
+            if let Some(known) = known {
+                remove_committed_facts(backend, &identity.identity, known)?;
+            }
             let has_facts = !backend.list(FACTS)?.is_empty();
             if has_facts && let Some(manifest) = FoundManifest::read(backend)?.whole() {
                 remove_committed_facts(backend, &identity.identity, manifest)?;
@@ -117,7 +122,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // Best effort: the error that made the run give up is the one to tell.
-        let _ = self.leave();
+        let _ = self.leave(None);
     }
 }
 

@@ -653,7 +653,7 @@ impl Working {
     /// # Errors
     /// When the disk or the store fails.
     pub fn leave(mut self) -> Result<()> {
-        self.session.leave()
+        self.session.leave(None)
     }
 
     /// The manifest of these parts alone, which isn't written.
@@ -689,7 +689,7 @@ impl Working {
         let left = std::mem::take(&mut self.made).into_iter().filter(is_left);
         warn_of_uncommitted(&self.context, self.lake.root(), left);
         warn_of_stale(&self.context, &*self.lake.backend)?;
-        self.session.leave()?;
+        self.session.leave(Some(&done))?;
         Ok(done)
     }
 }

@@ -226,8 +226,8 @@ impl Directories {
         }
     }
 
-    /// Removes a file, and returns the directory that has changed.
-    pub(super) fn remove_one(&self, path: &str) -> Result<PathBuf> {
+    /// Removes a file, and returns its directory.
+    pub(super) fn remove_file(&self, path: &str) -> Result<PathBuf> {
         let mut removed = self.place(path)?;
         match self.system.remove_file(&removed) {
             Err(error) if error.kind() != Io::NotFound => {
@@ -235,14 +235,20 @@ impl Directories {
             }
             _ => {}
         }
-        // A directory goes with its last file; where others have put something, it stays.
-        while removed.pop() && removed != self.root {
-            match self.system.remove_directory(&removed) {
+        removed.pop();
+        Ok(removed)
+    }
+
+    /// Removes a directory with its last file, and those above it; where others have put something, it stays. Returns the
+    /// directory that has changed.
+    pub(super) fn remove_if_empty(&self, mut directory: PathBuf) -> PathBuf {
+        while directory != self.root {
+            match self.system.remove_directory(&directory) {
                 Err(error) if error.kind() != Io::NotFound => break,
-                _ => {}
+                _ => _ = directory.pop(),
             }
         }
-        Ok(removed)
+        directory
     }
 
     /// Removes a directory with everything in it, and counts the files; links are removed, not followed.

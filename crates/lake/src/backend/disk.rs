@@ -245,10 +245,15 @@ impl Backend for Disk {
     /// After a power cut, they don't come back.
     fn remove(&self, paths: &[String]) -> Result<()> {
         self.directories.known().synced.clear();
-        let mut changed = BTreeSet::new();
-        for path in paths {
-            changed.insert(self.directories.remove_one(path)?);
-        }
+        let above = paths
+            .iter()
+            .map(|path| self.directories.remove_file(path))
+            .collect::<Result<BTreeSet<_>>>()?;
+        // Once each: to ask whether a large directory is empty takes as long as to list it.
+        let changed: BTreeSet<_> = above
+            .into_iter()
+            .map(|directory| self.directories.remove_if_empty(directory))
+            .collect();
         changed
             .iter()
             .try_for_each(|directory| self.directories.sync_directory(directory))
