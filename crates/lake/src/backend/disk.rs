@@ -18,7 +18,7 @@ use super::system::{Kind, Lock, System};
 use super::{Backend, Commits, Found, Held, Hold, Left, NewNames, Unfinished, Version};
 use crate::backend::waits::TRIALS;
 use crate::rules::{Rule, holds};
-use crate::{FACTS, HOME, LOCK, STAGING, WORK};
+use crate::{FACTS, HOME, LOCK, PLANS, STAGING, WORK};
 
 /// How many threads wait for the disk while others convert. A disk syncs several files in little more time than one, and
 /// most take longer to sync a small part than it takes to convert. `docs/design.md` has the measurement.
@@ -303,7 +303,9 @@ impl Held for DiskHold {
             return Ok(());
         };
         if act()? == Left::Lake {
-            return self.directories.remove_empty(FACTS);
+            // A killed run may have removed the last file of each, and not the directory.
+            let mut directories = [FACTS, PLANS].into_iter();
+            return directories.try_for_each(|path| self.directories.remove_empty(path));
         }
         // Best effort: empty directories are no lake.
         for path in [WORK, LOCK] {
