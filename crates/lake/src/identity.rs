@@ -9,8 +9,8 @@ use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_schema::description::{MAX_BYTES, intern};
 
-use crate::IDENTITY;
 use crate::backend::Backend;
+use crate::{IDENTITY, REPLACES};
 
 /// The largest identity, in bytes: the description of a trace, each byte of which may be escaped, and the rest.
 pub(crate) const MOST_BYTES: u64 = 6 * MAX_BYTES as u64 + (64 << 10);
@@ -151,9 +151,15 @@ pub(crate) fn find(backend: &dyn Backend) -> Result<Option<FoundIdentity>> {
 
 /// How to get another lake, for a hint.
 pub(crate) fn elsewhere(backend: &dyn Backend) -> &'static str {
-    match backend.is_disk() {
-        true => "another directory or --overwrite",
+    if !backend.is_disk() {
         // Nothing is ever overwritten in a bucket.
-        false => "a new prefix",
+        return "a new prefix";
+    }
+    let mark = backend.look_up(&[REPLACES.to_owned()]);
+    match mark.is_ok_and(|found| !found.is_empty()) {
+        true => {
+            "another directory; an --overwrite that didn't end has left this one: end it with its options, or remove it"
+        }
+        false => "another directory or --overwrite",
     }
 }

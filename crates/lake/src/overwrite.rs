@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf, is_separator};
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::words::for_shell;
 use tracelake_location::{Location, directory};
 use tracelake_schema::Trace;
 
@@ -50,23 +49,27 @@ impl Overwrite {
         if !in_one_step {
             context.warn("this system can't exchange two directories in one step, so they are renamed one after the other");
         }
-        let new = beside(&out, "new");
-        let mark = mark_of(&out)?;
-        for other in [beside(&out, "old"), new.clone()] {
-            if other.exists() && is_replaced_by(&other, &out)? {
-                remove(&other)?;
-            }
-            let is_ours = !other.exists()
-                || other == new && (read_mark(&new)?.as_ref() == Some(&mark) || is_begun(&new)?);
-            if !is_ours {
-                return Err(
-                    Error::new(ErrorKind::Refused, "is in the way of the new lake")
-                        .at(&other)
-                        .hint("it belongs to another run, or is something else: move it away"),
-                );
+        let (old, new) = (beside(&out, "old"), beside(&out, "new"));
+        for replaced in [&old, &new] {
+            if replaced.exists() && is_replaced_by(replaced, &out)? {
+                remove(replaced)?;
             }
         }
-        if read_mark(&new)?.as_ref() != Some(&mark) {
+        let mark = mark_of(&out)?;
+        let is_marked = read_mark(&new)?.as_ref() == Some(&mark);
+        let in_the_way = match () {
+            () if old.exists() => Some(old),
+            () if new.exists() && !is_marked && !is_begun(&new)? => Some(new.clone()),
+            () => None,
+        };
+        if let Some(path) = in_the_way {
+            return Err(
+                Error::new(ErrorKind::Refused, "is in the way of the new lake")
+                    .at(&path)
+                    .hint("it belongs to another run, or is something else: move it away"),
+            );
+        }
+        if !is_marked {
             write_mark(&new, &mark)?;
         }
         Ok(Some(Self {
@@ -81,18 +84,6 @@ impl Overwrite {
     #[must_use]
     pub fn place(&self) -> Location {
         Location::from(&self.new)
-    }
-
-    /// Says what to do if the new lake is refused: one that a run with other options has left, for example.
-    #[must_use]
-    pub fn explain(&self, error: Error) -> Error {
-        match error.kind() {
-            ErrorKind::Refused => error.hint(format!(
-                "an --overwrite that didn't end has left {}: end it with its options, or remove it",
-                for_shell(self.new.display())
-            )),
-            _ => error,
-        }
     }
 
     /// Puts the finished new lake in the place of the old one, which is removed.
@@ -130,7 +121,7 @@ impl Overwrite {
 /// Checks that a directory may be replaced, as `--dry-run` does too; `None` if nothing is there.
 ///
 /// # Errors
-/// [`ErrorKind::Refused`] if it may not; [`ErrorKind::Usage`] for a bucket.
+/// [`ErrorKind::Refused`] if it may not; when the disk fails.
 pub fn check(out: &Location, trace: &'static Trace) -> Result<Option<PathBuf>> {
     let Location::Disk(path) = out else {
         return Err(Error::new(

@@ -92,8 +92,7 @@ fn overwrite(
     let Some(overwrite) = Overwrite::begin(context, out, plan.trace)? else {
         return convert_into(context, plan, out, run_options);
     };
-    let outcome = convert_into(context, plan, &overwrite.place(), run_options);
-    let outcome = outcome.map_err(|error| overwrite.explain(error))?;
+    let outcome = convert_into(context, plan, &overwrite.place(), run_options)?;
     overwrite.finish()?;
     Ok(outcome)
 }
@@ -140,7 +139,8 @@ fn convert_into(
         let todo = todo(plan, asked, &joined, &kept);
         let is_done = todo.is_empty() && underived(plan, asked, &kept).is_empty();
         if is_done && let Some(manifest) = joined.finished_with(&kept)? {
-            manifest.check_rejects(run_options.max_rejects)?;
+            let checked = manifest.check_rejects(run_options.max_rejects);
+            checked.map_err(|error| error.at(out))?;
             return Ok(Outcome::committed(manifest));
         }
         if !run_options.ignore_disk_space {
