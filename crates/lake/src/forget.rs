@@ -1,5 +1,5 @@
-//! Back to what is committed. Only for a lake on which nobody works: this is the one place that removes facts of parts that
-//! aren't in the manifest.
+//! Gives up what isn't committed. Nothing else removes facts of parts that aren't in the manifest, so it needs the lake for
+//! itself alone.
 
 use std::collections::BTreeSet;
 

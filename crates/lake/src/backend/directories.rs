@@ -206,7 +206,7 @@ impl Directories {
         }
     }
 
-    /// Has the lake's moment: nobody swaps the manifest, or takes the lake, until it's dropped.
+    /// Takes `lock`. Until it is dropped, no other process swaps the manifest, or takes or leaves the lake.
     pub(super) fn lock(&self) -> Result<Box<dyn Lock>> {
         let place = self.lock_file(LOCK)?;
         let lock = self.system.lock(&place);

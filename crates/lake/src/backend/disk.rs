@@ -44,7 +44,8 @@ impl Disk {
 }
 
 impl Disk {
-    /// Makes the directory of the lake, and locks it. Another run that has begun nothing removes it meanwhile.
+    /// Makes the directory of the lake and takes `lock`; starts over if another run, which leaves nothing behind, has just
+    /// removed the directory.
     fn lock_home(&self) -> Result<Box<dyn Lock>> {
         let home = self.directories.place(HOME)?;
         for _ in 1..TRIALS {
@@ -88,7 +89,7 @@ impl Backend for Disk {
         {
             return Err(not_a_directory(&staging).hint("move it away"));
         }
-        let _moment = self.lock_home()?;
+        let _lock = self.lock_home()?;
         let work = self.directories.try_work(hold)?;
         Ok(work.map(|work| {
             Box::new(DiskHold {
@@ -190,7 +191,7 @@ impl Backend for Disk {
 
     fn swap(&self, path: &str, known: &Version, bytes: Vec<u8>) -> Result<bool> {
         let file = StagedFile::of_bytes(&self.directories, path, &bytes)?;
-        let _moment = match holds(Rule::SwapIsLocked) {
+        let _lock = match holds(Rule::SwapIsLocked) {
             true => Some(self.directories.lock()?),
             false => None,
         };
@@ -285,19 +286,19 @@ struct DiskHold {
 
 impl Held for DiskHold {
     fn if_alone(&mut self, act: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-        let _moment = self.directories.lock()?;
+        let _lock = self.directories.lock()?;
         self.work = None;
         let acted = self
             .directories
             .try_work(Hold::Alone)?
             .map_or(Ok(()), |_alone| act());
-        // Nobody takes it in between, because that takes a moment too.
+        // No process can take it in between: that needs `lock`, too.
         self.work = self.directories.try_work(Hold::Shared)?;
         acted
     }
 
     fn leave(mut self: Box<Self>, act: &mut dyn FnMut() -> Result<Left>) -> Result<()> {
-        let moment = self.directories.lock()?;
+        let lock = self.directories.lock()?;
         self.work = None;
         let Some(alone) = self.directories.try_work(Hold::Alone)? else {
             return Ok(());
@@ -317,7 +318,7 @@ impl Held for DiskHold {
         for directory in self.directories.known().made.iter().rev() {
             let _ = self.directories.system.remove_directory(directory);
         }
-        drop((alone, moment));
+        drop((alone, lock));
         Ok(())
     }
 }

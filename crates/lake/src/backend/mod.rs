@@ -72,7 +72,7 @@ pub struct Commits {
     pub together: usize,
 }
 
-/// How a process has a lake on a disk; in a bucket, nobody is kept out.
+/// Whether a process shares a lake on a disk or has it alone. A bucket has no locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// Beside other runs.
@@ -83,11 +83,11 @@ pub(crate) enum Hold {
 
 /// A lake that a process has, until this is dropped.
 pub(crate) trait Held: Debug + Send + Sync {
-    /// Does something if no other process has the lake. Nobody can take the lake meanwhile.
+    /// Calls `act` if no other process has the lake, and keeps others out until it returns.
     fn if_alone(&mut self, act: &mut dyn FnMut() -> Result<()>) -> Result<()>;
 
-    /// Gives the lake up; before that does something if no other process has it. If that says that nothing is left of the
-    /// lake, what was made for it goes too.
+    /// Gives the lake up, after a call of `act` if no other process has it. If `act` says that nothing is left of the lake,
+    /// what was made for it goes too.
     fn leave(self: Box<Self>, act: &mut dyn FnMut() -> Result<Left>) -> Result<()>;
 }
 
@@ -146,7 +146,7 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// Puts a small object in the place of a version of it; false if another version is there, or nothing.
     fn swap(&self, path: &str, known: &Version, bytes: Vec<u8>) -> Result<bool>;
 
-    /// Starts a file, which nobody sees until it is shown.
+    /// Starts a file that stays invisible until it is shown.
     fn stage(&self, path: &str) -> Result<Box<dyn Unfinished>>;
 
     /// Shows files under their names, in the place of what has them, for good.

@@ -76,7 +76,7 @@ impl StagedFile {
             Err(error) if error.kind() == Io::NotFound => Err(Error::io("link to", &target, error)),
             // A file system without links.
             Err(_) => {
-                let _moment = directories.lock()?;
+                let _lock = directories.lock()?;
                 if directories.existing(&self.target)?.is_some() {
                     names.files.insert(target);
                     return Ok(false);

@@ -159,7 +159,8 @@ pub(super) struct Calls {
 type Answer<T> = Result<T, Io>;
 
 impl Calls {
-    /// Asks without a turn for what is in the way of nobody: files that only this worker knows, and empty directories.
+    /// Acts without waiting for a turn, where no other worker can tell: on this worker's staged files, and on empty
+    /// directories.
     fn ask_privately<T: std::hash::Hash>(
         &self,
         carry_out: impl FnOnce(&mut Tree) -> io::Result<T>,
@@ -191,7 +192,7 @@ impl Calls {
     }
 }
 
-/// A file being written. What is written to it isn't a call of its own: nobody sees it before it has a name.
+/// A file being written. Its writes aren't calls of their own: no other worker sees them before the file has a name.
 #[derive(Debug)]
 struct MemoryFile {
     calls: Calls,
@@ -268,7 +269,7 @@ impl System for Calls {
         Ok(Box::new(io::Cursor::new(bytes)))
     }
 
-    /// Only decides what is asked for next, so it has no turn of its own.
+    /// Needs no turn: the worker only decides by it what to call next.
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>> {
         Ok(self.turns.peek(self.worker, |tree| {
             match tree.find(path).map(|inode| &tree.inodes[inode]) {

@@ -210,7 +210,7 @@ struct Explored {
     requests: usize,
 }
 
-/// Explores a scenario; the error is the first loss, and the schedule that leads to it.
+/// Explores a scenario. The error says what was lost first, and by which schedule.
 fn explore<W: Place>(scenario: &Scenario, frontier: Frontier) -> Result<Explored, String> {
     // What comes before and what is expected keep all rules.
     let off = OFF.replace(None);
@@ -327,7 +327,9 @@ fn check<W: Place>(
             .iter()
             .filter(|(part, _, source)| *source != Digest::of(&text(*part, now)));
         return match old.next() {
-            Some(old) => Err(format!("{old:?} is not of the source, and nobody said so")),
+            Some(old) => Err(format!(
+                "{old:?} was made from the old source, and no run was refused"
+            )),
             None => Ok(()),
         };
     }

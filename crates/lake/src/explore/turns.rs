@@ -218,7 +218,7 @@ impl<W: World> Run<W> {
 /// How many changes a listing may be behind.
 const LATE: usize = 3;
 
-/// Looks at the files after a change, and says what is wrong; it is told the files before.
+/// Compares the files before and after a change, and returns what is wrong.
 pub(super) type Reader =
     fn(&BTreeMap<String, Vec<u8>>, &BTreeMap<String, Vec<u8>>) -> Option<String>;
 
