@@ -233,3 +233,16 @@ fn what_a_command_can_not_do_is_said_before_it_begins() {
     let release = run(["release", out.to_str().unwrap(), "--allow-missing"]);
     refused(&release, "README.md: is not a file");
 }
+
+#[test]
+fn a_plan_under_another_name_is_refused() {
+    let scratch = Scratch::with_sample(2, 30);
+    scratch.convert_well(&["--shard", "0/2"]);
+    let plans = scratch.out().join("_tracelake/plans");
+    let plan = fs::read_dir(&plans).unwrap().next().unwrap().unwrap();
+    fs::copy(plan.path(), plans.join("copy.json")).unwrap();
+    let copied = commit(&scratch.out(), &[]);
+    refused(&copied, "a plan under another name than its own");
+    commit(&scratch.out(), &["--forget"]).well();
+    assert!(!scratch.out().join("_tracelake/lake.json").exists());
+}

@@ -15,7 +15,7 @@ use crate::backend::Hold;
 use crate::facts;
 use crate::identity::FoundIdentity;
 use crate::look::refuse_damaged;
-use crate::look::{FoundManifest, Lake, Look, foreign, unnamed_outputs};
+use crate::look::{FoundManifest, Lake, Look, foreign, refuse_unnamed};
 use crate::manifest::Manifest;
 use crate::parts::{PartName, Parts};
 use crate::plan_file::{Assignment, PlanFile};
@@ -135,9 +135,10 @@ impl Commit {
         };
         let (adds, uncommitted): (Parts, Parts) =
             made.into_iter().partition(|(name, _)| is_planned(name));
-        if !self
-            .look
-            .has_only(self.trace, &|name| adds.contains_key(name))
+        if matches!(self.look.manifest, FoundManifest::Damaged(..))
+            && !self
+                .look
+                .has_only(self.trace, &|name| adds.contains_key(name))
         {
             refuse_damaged(&self.session.lake, &self.look.manifest)?;
         }
@@ -189,7 +190,7 @@ impl Commit {
         Ok(manifest)
     }
 
-    /// Refuses outputs that nobody recorded, or removes them; says whether there were any.
+    /// Refuses outputs that no run recorded, or removes them if that was asked for. Returns whether there were any.
     fn handle_unnamed(&self) -> Result<bool> {
         let unnamed = self.look.unnamed(&self.committed);
         if unnamed.is_empty() {
@@ -198,8 +199,7 @@ impl Commit {
         let lake = &self.session.lake;
         refuse_damaged(lake, &self.look.manifest)?;
         if !self.options.remove_unnamed {
-            let has_manifest = self.look.manifest.whole().is_some();
-            return Err(unnamed_outputs(lake.root(), &unnamed, has_manifest));
+            refuse_unnamed(lake, &unnamed, &self.look.manifest)?;
         }
         lake.backend.remove(&unnamed)?;
         for path in unnamed {
@@ -218,7 +218,8 @@ impl Commit {
         };
         let more = match lost.len() as u64 - 1 {
             0 => String::new(),
-            more => format!(", and so is {}", several(more, "other file")),
+            1 => ", and so is 1 other file".to_owned(),
+            more => format!(", and so are {}", several(more, "other file")),
         };
         let reason = format!("is committed, and is missing or has another size{more}");
         let out = for_shell(lake.root());
@@ -256,10 +257,10 @@ impl Commit {
         let reads = backend.is_disk() || self.options.verify_outputs;
         let recorded = self.look.recorded.iter();
         let uncommitted = recorded.filter(|(name, _)| !self.committed.contains_key(name));
-        let has_facts = |name: &&PartName| {
+        let has_damaged_facts = |name: &&PartName| {
             !self.look.recorded.contains_key(name) && !self.committed.contains_key(name)
         };
-        for name in self.look.named.iter().filter(has_facts) {
+        for name in self.look.named.iter().filter(has_damaged_facts) {
             let path = facts::path_of(name.table, name.key);
             let forget = forget_command(backend, *name);
             self.context.warn(format!("{path}: is damaged; {forget}"));

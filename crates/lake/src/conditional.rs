@@ -44,6 +44,25 @@ pub(crate) fn put(backend: &dyn Backend, path: &str, bytes: Vec<u8>, limit: u64)
         .unwrap_or(Ok(Put::New))
 }
 
+/// Puts a small object that can be made again: in the place of other bytes, too. Says whether there was none.
+pub(crate) fn put_or_replace(
+    backend: &dyn Backend,
+    path: &str,
+    bytes: Vec<u8>,
+    limit: u64,
+) -> Result<bool> {
+    match put(backend, path, bytes.clone(), limit)? {
+        Put::New => return Ok(true),
+        Put::There(found) if found == bytes => {}
+        Put::There(_) => {
+            if let Some(found) = backend.get(path, limit)? {
+                backend.swap(path, &found.version, bytes)?;
+            }
+        }
+    }
+    Ok(false)
+}
+
 /// After any answer but a plain yes, looks at what is there, and tries again if that is nothing.
 fn settle(
     backend: &dyn Backend,

@@ -1,7 +1,7 @@
 //! A look at a lake: its identity, its outputs, the facts of parts and the manifest, in this order.
 //!
-//! An output is shown after its facts are put, and facts are removed after the manifest has them. So whatever a run makes
-//! during the look, no output of it looks as if nobody had recorded it.
+//! An output is shown after its facts are put, and facts are removed after the manifest has them. So whatever other runs
+//! make during the look, it finds no output that neither facts nor the manifest name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -599,26 +599,31 @@ pub(crate) fn not_there<'a>(
 /// How many files an error names.
 const SHOWN: usize = 5;
 
-/// The error for outputs that neither facts nor the manifest name, of which there are some.
-///
-/// `has_manifest` says whether there is one; where nothing at all names them, it may have been lost.
-pub(crate) fn unnamed_outputs(root: &Location, paths: &[String], has_manifest: bool) -> Error {
+/// Refuses outputs that neither facts nor the manifest name.
+pub(crate) fn refuse_unnamed(
+    lake: &Lake,
+    paths: &[String],
+    manifest: &FoundManifest,
+) -> Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
     let shown: Vec<&str> = paths.iter().take(SHOWN).map(String::as_str).collect();
     let more = match paths.len().saturating_sub(SHOWN) as u64 {
         0 => String::new(),
         more => format!(" and {}", several(more, "more file")),
     };
     let reason = format!("outputs that no run recorded: {}{more}", shown.join(", "));
-    let lake = for_shell(root);
-    let restore = match has_manifest {
-        true => String::new(),
-        false => format!("if {MANIFEST} was lost, restore it; else "),
+    let restore = match manifest.whole() {
+        Some(_) => String::new(),
+        None => format!("if {MANIFEST} was lost, restore it; else "),
     };
-    Error::new(ErrorKind::Refused, reason)
-        .at(root)
+    Err(Error::new(ErrorKind::Refused, reason)
+        .at(lake.root())
         .hint(format!(
-            "{restore}move them away, or delete them: tracelake commit {lake} --remove-unnamed"
-        ))
+            "{restore}move them away, or delete them: tracelake commit {} --remove-unnamed",
+            for_shell(lake.root())
+        )))
 }
 
 /// The error for files in the directories of tables that no run can have made: every reader would take them for data, and

@@ -314,10 +314,9 @@ impl Assignment<'_> {
     /// The shard that makes a part; `None` if the plan doesn't have it.
     #[must_use]
     pub fn shard_of(&self, table: &str, key: PartKey) -> Option<u32> {
-        let mut derived = self.plan.derived.iter();
-        if let Some(derived) = derived.find(|derived| derived.table == table) {
+        if let Some(from) = self.derived_from(table) {
             // If an earlier plan made the part it's derived from, it's assigned by its number.
-            let shard = self.shard_of_read(&derived.from, key);
+            let shard = self.shard_of_read(from, key);
             return Some(shard.unwrap_or(key.file_number % self.plan.shards.max(1)));
         }
         self.shard_of_read(table, key)
@@ -334,13 +333,17 @@ impl Assignment<'_> {
     /// that made that part.
     #[must_use]
     pub fn makes(&self, trace: &'static Trace, name: PartName, committed: &Parts) -> bool {
+        let read = self.derived_from(name.table).unwrap_or(name.table);
+        let input = PartName::of(trace, read, name.key).filter(|input| *input != name);
+        self.shard_of_read(read, name.key).is_some()
+            || input.is_some_and(|input| committed.contains_key(&input))
+    }
+
+    /// The table that a derived one is made from.
+    fn derived_from(&self, table: &str) -> Option<&str> {
         let mut derived = self.plan.derived.iter();
-        let Some(derived) = derived.find(|derived| derived.table == name.table) else {
-            return self.shard_of_read(name.table, name.key).is_some();
-        };
-        let from = PartName::of(trace, &derived.from, name.key);
-        self.shard_of_read(&derived.from, name.key).is_some()
-            || from.is_some_and(|from| committed.contains_key(&from))
+        let derived = derived.find(|derived| derived.table == table)?;
+        Some(&derived.from)
     }
 
     /// The shard that makes a part from a file of the source.

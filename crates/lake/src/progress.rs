@@ -144,10 +144,7 @@ impl Beyond {
     fn take_out(&mut self, manifest: &Manifest) {
         let files: BTreeSet<&str> = manifest.files().map(|file| &file.path[..]).collect();
         self.unnamed.retain(|path| !files.contains(&path[..]));
-        let parts: BTreeSet<(&str, PartKey)> = manifest
-            .parts()
-            .map(|(table, facts)| (table, facts.key()))
-            .collect();
+        let parts = manifest.part_names();
         self.uncommitted
             .retain(|name| !parts.contains(&(name.table, name.key)));
     }

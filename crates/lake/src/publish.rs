@@ -12,7 +12,7 @@ use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
 use crate::backend::Backend;
 use crate::backend::waits::{TRIALS, Waits};
-use crate::conditional::{Put, put, refused};
+use crate::conditional::{put_or_replace, refused};
 use crate::facts;
 use crate::identity::{self, FoundIdentity, Identity};
 use crate::look::{FoundManifest, Lake, not_there, parts_in, refuse_damaged};
@@ -147,14 +147,11 @@ pub(crate) fn add(
         if !matches!(found, FoundManifest::Damaged(..)) {
             refuse_damaged(lake, &now)?;
         }
-        let has_parts = |names: &Parts| {
-            let there = now.parts(trace);
-            names
+        let there = now.parts(trace);
+        if let Some(now) = now.whole()
+            && parts
                 .iter()
                 .all(|(name, facts)| there.get(name) == Some(facts))
-        };
-        if let Some(now) = now.whole()
-            && has_parts(parts)
             && absent.iter().all(|one| now.absent.contains(one))
         {
             backend.keep_names(&[MANIFEST.to_owned()])?;
@@ -249,22 +246,20 @@ pub(crate) fn remove_complete_plans(
     Ok(())
 }
 
-/// Removes the facts of parts that the manifest has, when nobody else works on the lake.
+/// Removes the facts of parts that the manifest has, when nobody else works on the lake. Says whether others are left.
 pub(crate) fn remove_committed_facts(
     backend: &dyn Backend,
     identity: &Identity,
     manifest: &Manifest,
-) -> Result<()> {
+) -> Result<bool> {
     let trace = identity.trace()?;
-    let committed: BTreeSet<(&str, PartKey)> = manifest
-        .parts()
-        .map(|(table, facts)| (table, facts.key()))
-        .collect();
+    let committed = manifest.part_names();
     let mut paths: Vec<String> = backend
         .list(FACTS)?
         .into_iter()
         .map(|file| file.path)
         .collect();
+    let all = paths.len();
     paths.retain(|path| match facts::part_of(trace, path) {
         Some(name) => committed.contains(&(name.table, name.key)),
         // Of a table that an archive doesn't have.
@@ -273,7 +268,8 @@ pub(crate) fn remove_committed_facts(
                 .is_some_and(|rest| rest.starts_with(&format!("/{}/absent-", absent.name)))
         }),
     });
-    backend.remove(&paths)
+    backend.remove(&paths)?;
+    Ok(paths.len() < all)
 }
 
 /// Says which parts are made and not in the manifest.
@@ -345,14 +341,46 @@ pub(crate) fn put_description(backend: &dyn Backend, identity: &identity::Identi
     let Some(text) = &identity.toml else {
         return Ok(());
     };
-    let limit = identity::MOST_BYTES;
-    match put(backend, DESCRIPTION, text.clone().into_bytes(), limit)? {
-        Put::There(found) if found != text.as_bytes() => {
-            if let Some(found) = backend.get(DESCRIPTION, limit)? {
-                backend.swap(DESCRIPTION, &found.version, text.clone().into_bytes())?;
-            }
-            Ok(())
-        }
-        _ => Ok(()),
+    let bytes = text.clone().into_bytes();
+    put_or_replace(backend, DESCRIPTION, bytes, identity::MOST_BYTES).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::tempdir;
+    use tracelake_core::digest::Digest;
+    use tracelake_core::origin::Origin;
+    use tracelake_core::settings::Settings;
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    /// What it named is lost, and this run hasn't looked whether it makes all of that again.
+    #[test]
+    fn a_manifest_that_is_damaged_meanwhile_is_not_replaced() {
+        let directory = tempdir().unwrap();
+        let trace = &TRACES[0];
+        let identity = Identity::new(&Origin::of(trace, Settings::default()), false);
+        let json = identity.to_json().unwrap();
+        let identity = FoundIdentity {
+            identity,
+            sha256: Digest::of(&json),
+            json,
+        };
+        let lake = Lake::at(&directory.path().into());
+        let manifest = directory.path().join(MANIFEST);
+        fs::create_dir_all(manifest.parent().unwrap()).unwrap();
+        fs::write(&manifest, "damaged").unwrap();
+        let add = |found| {
+            let (parts, absent) = (Parts::new(), BTreeSet::new());
+            add(&lake, &identity, trace, found, &parts, absent, None)
+        };
+        let error = add(FoundManifest::None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert_eq!(fs::read(&manifest).unwrap(), b"damaged");
+        add(FoundManifest::read(&*lake.backend).unwrap()).unwrap();
+        assert_ne!(fs::read(&manifest).unwrap(), b"damaged");
     }
 }

@@ -93,10 +93,10 @@ impl Session {
             let Some(identity) = identity::find(backend)? else {
                 return Ok(Left::Nothing);
             };
-            if let Some(known) = known {
-                remove_committed_facts(backend, &identity.identity, known)?;
-            }
-            let has_facts = !backend.list(FACTS)?.is_empty();
+            let has_facts = match known {
+                Some(known) => remove_committed_facts(backend, &identity.identity, known)?,
+                None => !backend.list(FACTS)?.is_empty(),
+            };
             if has_facts && let Some(manifest) = FoundManifest::read(backend)?.whole() {
                 remove_committed_facts(backend, &identity.identity, manifest)?;
                 return Ok(Left::Lake);
@@ -158,4 +158,39 @@ pub(crate) fn check_encoding(identity: &Identity, trace: &'static Trace) -> Resu
     let reason = format!("its shards were converted by another program: {differences}");
     Err(Error::new(ErrorKind::Refused, reason)
         .hint("commit with the version that converted the shards"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::tempdir;
+    use tracelake_core::settings::Settings;
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    /// Two shards of different plans begin together, and both fail: what is left needs the identity.
+    #[test]
+    fn a_plan_of_another_run_keeps_the_identity() {
+        for is_alone in [true, false] {
+            let directory = tempdir().unwrap();
+            let lake = Lake::at(&directory.path().join("lake").as_path().into());
+            let place = |path: &str| directory.path().join("lake").join(path);
+            let mut session = Session::begin(&lake, Hold::Shared).unwrap();
+            let origin = Origin::of(&TRACES[0], Settings::default());
+            let identity = Identity::new(&origin, false).to_json().unwrap();
+            let [own, others] = ["own", "others"].map(|name| format!("{PLANS}/{name}.json"));
+            fs::create_dir(place(PLANS)).unwrap();
+            fs::write(place(IDENTITY), identity).unwrap();
+            fs::write(place(&own), "").unwrap();
+            if !is_alone {
+                fs::write(place(&others), "").unwrap();
+            }
+            session.begun = vec![own, IDENTITY.to_owned()];
+            session.leave(None).unwrap();
+            assert_eq!(place(IDENTITY).exists(), !is_alone);
+            assert_eq!(directory.path().join("lake").exists(), !is_alone);
+        }
+    }
 }

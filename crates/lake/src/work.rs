@@ -13,11 +13,11 @@ use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 use crate::backend::{Backend, Hold};
-use crate::conditional::{Put, check_conditions, put, put_all};
+use crate::conditional::{Put, check_conditions, put, put_all, put_or_replace};
 use crate::facts::{self, Fact, Facts, agree};
 use crate::identity::{self, FoundIdentity, elsewhere};
 use crate::look::{
-    Asked, FoundManifest, Lake, Look, foreign, recognise, refuse_damaged, unnamed_outputs,
+    Asked, FoundManifest, Lake, Look, foreign, recognise, refuse_damaged, refuse_unnamed,
 };
 use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts};
 use crate::parts::{PartName, Parts};
@@ -128,15 +128,17 @@ impl<'a> Joined<'a> {
         }
         let assignment = self.asked.plan.assignment();
         let wants = |name: &PartName| self.asked.wants(&assignment, *name);
-        if !self.look.has_only(self.trace, &wants) {
-            refuse_damaged(&self.lake, &self.look.manifest)?;
+        if self.damaged().is_some() {
+            // What it named is lost: only a run that makes all that is there replaces it.
+            if !self.look.has_only(self.trace, &wants) {
+                refuse_damaged(&self.lake, &self.look.manifest)?;
+            }
+        } else {
+            let unnamed = self.look.unnamed(&self.committed);
+            refuse_unnamed(&self.lake, &unnamed, &self.look.manifest)?;
         }
-        let unnamed = self.look.unnamed(&self.committed);
-        let has_manifest = self.look.manifest.whole().is_some();
-        if !unnamed.is_empty() && !matches!(self.look.manifest, FoundManifest::Damaged(..)) {
-            return Err(unnamed_outputs(root, &unnamed, has_manifest));
-        }
-        for name in self.planned() {
+        let parts = self.asked.plan.parts.iter();
+        for name in parts.filter_map(|part| PartName::of(self.trace, &part.table, part.key())) {
             self.lake.backend.inside(&(self.asked.output_of)(name))?;
         }
         if self.asked.on_bad_row == OnBadRow::Reject {
@@ -157,12 +159,6 @@ impl<'a> Joined<'a> {
                     )))
             }
         }
-    }
-
-    /// The parts of the plan that are files.
-    fn planned(&self) -> impl Iterator<Item = PartName> {
-        let parts = self.asked.plan.parts.iter();
-        parts.filter_map(|part| PartName::of(self.trace, &part.table, part.key()))
     }
 
     /// The parts of the manifest, and those that have facts and were asked for.
@@ -268,15 +264,9 @@ impl<'a> Joined<'a> {
         put_description(&*backend, &self.asked.identity)?;
         if let Some(json) = plan {
             let path = plan_file::path_of(Digest::of(&json));
-            match put(&*backend, &path, json.clone(), plan_file::MOST_BYTES)? {
-                Put::New => session.begun.insert(0, path),
-                Put::There(found) if found == json => {}
-                // Its name is its digest, so it is damaged.
-                Put::There(_) => {
-                    if let Some(found) = backend.get(&path, plan_file::MOST_BYTES)? {
-                        backend.swap(&path, &found.version, json)?;
-                    }
-                }
+            // Its name is its digest, so other bytes are damaged.
+            if put_or_replace(&*backend, &path, json, plan_file::MOST_BYTES)? {
+                session.begun.insert(0, path);
             }
         }
         session.clear_staging(&self.context)?;
@@ -681,10 +671,7 @@ impl Working {
             max_rejects,
         )?;
         remove_complete_plans(&*self.lake.backend, self.trace, &done)?;
-        let committed: BTreeSet<_> = done
-            .parts()
-            .map(|(table, facts)| (table, facts.key()))
-            .collect();
+        let committed = done.part_names();
         let is_left = |name: &PartName| !committed.contains(&(name.table, name.key));
         let left = std::mem::take(&mut self.made).into_iter().filter(is_left);
         warn_of_uncommitted(&self.context, self.lake.root(), left);

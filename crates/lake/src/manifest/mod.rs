@@ -14,7 +14,7 @@ use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Accepted;
 use tracelake_core::origin::{Origin, unreadable};
-use tracelake_core::part_key::CellName;
+use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_core::seal;
 use tracelake_core::with_origin;
 use tracelake_schema::Table;
@@ -274,6 +274,13 @@ impl Manifest {
                 .iter()
                 .map(move |part| (table.name.as_str(), part))
         })
+    }
+
+    /// The table and the key of each part.
+    pub(crate) fn part_names(&self) -> BTreeSet<(&str, PartKey)> {
+        self.parts()
+            .map(|(table, facts)| (table, facts.key()))
+            .collect()
     }
 
     /// All files of the lake except the manifest.
