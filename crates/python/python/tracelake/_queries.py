@@ -70,6 +70,11 @@ class Lake:
         self.manifest = _of_cell(self.manifest, self.cell)
         if self.manifest.options.get("format") == "arrow":
             raise UsageError(f"{path}: checks, reports and derived tables read no Arrow files; convert with format='parquet'")
+        # First, because it refuses paths that contradict their facts.
+        self._files = {
+            facts.name: dict(zip((part.file_number for part in facts.parts), facts.files))
+            for facts in self.manifest.tables
+        }
         self.inventory = _results.inventory(_tracelake.inspect_path(path, None))
         options = self.manifest.options
         self.said = described(
@@ -92,10 +97,6 @@ class Lake:
             self.inventory, tables=tuple(one for one in self.inventory.tables if one.cell == self.cell)
         )
         self._inventories = {one.name: one for one in self.inventory.tables}
-        self._files = {
-            facts.name: dict(zip((part.file_number for part in facts.parts), facts.files))
-            for facts in self.manifest.tables
-        }
 
     def parts(self, table: str) -> tuple[_facts.PartFacts, ...]:
         """The parts of a table, by file number; none if the lake doesn't have it."""
