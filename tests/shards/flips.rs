@@ -272,6 +272,11 @@ fn changed_values_of_a_manifest_are_found_and_healed() {
                 healed += 1;
                 // What is committed never changes, so a manifest that was forged is given up.
                 let mut again = convert(&src, &out, &[]);
+                if again.code == 6 && again.message().contains("--remove-unnamed") {
+                    // It names another output, so that nothing names the right one.
+                    run(["commit", lake, "--remove-unnamed"]);
+                    again = convert(&src, &out, &[]);
+                }
                 if again.code == 6 && again.message().contains("--overwrite") {
                     again = convert(&src, &out, &["--overwrite"]);
                 }
