@@ -1,13 +1,11 @@
-"""Runs docs/tour.md, every Python block in order, and the notebook of twenty questions, each in its own directory.
+"""Runs docs/start.md, which ends with a tour, and the notebook of twenty questions, each in its own directory.
 
-    tour.py             compares what each block and each cell shows with what is written
-    tour.py --write    writes that, the plots and the notebooks
+    tour.py            compares the plots and what each block and each cell shows with what is written
+    tour.py --write    writes the plots and the notebooks; pages.py writes what the blocks of the page show
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import re
@@ -16,38 +14,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE, FOLDER = DOCS / "tour.md", DOCS / "tour"
+import pages
+
+NAME = "docs/start.md"
+FOLDER = pages.ROOT / "docs" / "tour"
 QUESTIONS = Path(__file__).with_name("questions.py")
 QUESTIONS_NOTEBOOK = FOLDER / "questions.ipynb"
 
-BLOCK = re.compile(r"```python\n(?P<code>.*?)```(?:\n\n```text\n(?P<output>.*?)```)?", re.DOTALL)
-
-
-def run(page: str) -> str:
-    """The page with what its blocks print; plots are written to the current directory."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    names: dict[str, object] = {}
-
-    def one(match: re.Match[str]) -> str:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(match["code"], str(PAGE), "exec"), names)
-        output = printed.getvalue()
-        block = f"```python\n{match['code']}```"
-        return f"{block}\n\n```text\n{output}```" if output else block
-
-    return BLOCK.sub(one, page)
+BLOCK = re.compile(r"```python\n(?P<code>.*?)```(?:\n\n```text\n.*?```)?", re.DOTALL)
 
 
 def notebook(page: str) -> str:
-    """The page as a notebook, which shows its plots when it runs."""
+    """The tour as a notebook, which shows its plots when it runs."""
+    tour = page[page.index("## A tour\n") : page.index("## Go on\n")]
     cells: list[tuple[str, str]] = []
     end = 0
-    for match in BLOCK.finditer(page):
-        cells.append(("markdown", re.sub(r"!\[[^]]*\]\([^)]*\)\n", "", page[end : match.start()])))
+    for match in BLOCK.finditer(tour):
+        cells.append(("markdown", re.sub(r"!\[[^]]*\]\([^)]*\)\n", "", tour[end : match.start()])))
         cells.append(("code", match["code"]))
         end = match.end()
     return as_notebook(cells)
@@ -104,15 +87,17 @@ def shown(text: str) -> list[tuple[str, list[str]]]:
 
 
 def main() -> int:
-    page = PAGE.read_text()
+    import matplotlib
+
+    matplotlib.use("agg")
+    page = (pages.ROOT / NAME).read_text()
     images = {Path(path).name for path in re.findall(r"!\[[^]]*\]\(([^)]*)\)", page)}
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as directory:
         os.chdir(directory)
-        found = run(page)
+        found = pages.run(NAME)
         plots = {path.name for path in Path().glob("*.png")}
         if "--write" in sys.argv[1:]:
-            PAGE.write_text(found)
             FOLDER.mkdir(exist_ok=True)
             for plot in plots:
                 shutil.copy(plot, FOLDER)
@@ -122,7 +107,7 @@ def main() -> int:
         os.chdir(here)
     if plots != images:
         sys.exit(f"the page shows {sorted(images)}, but its blocks write {sorted(plots)}")
-    if "--write" not in sys.argv[1:] and found != page:
+    if found != page:
         sys.exit(f"what the blocks print is another text; run cargo xtask docs --write:\n{found}")
     if changed:
         sys.exit(f"other plots than those of the page: {', '.join(changed)}; run cargo xtask docs --write")

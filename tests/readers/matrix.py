@@ -2,7 +2,7 @@
 
     matrix.py read READER PLAN        prints what a reader finds, as JSON; runs in its environment
     matrix.py plan LAKES PLAN         writes the plan: tables with what the files themselves hold
-    matrix.py write PLAN PAGE FOUND…  compares, and writes the page; ends with 1 if something misses
+    matrix.py write PLAN PAGE FOUND…  compares, and writes it into the page; ends with 1 if something misses
 
 LAKES is a directory with a lake in each directory. For every leaf of a schema, the plan has the
 values that aren't NULL, their minimum, maximum and sum (of a text its characters, of a list its
@@ -644,35 +644,18 @@ def write(target, page, answers):
             merged.setdefault(why or text, {}).update(dict.fromkeys(tables))
         lines += [f"| {title} | {text}: {', '.join(tables)} |" for text, tables in merged.items()]
         faultless += [] if merged else [title]
-    text = f"""# Readers
-
-What other people's readers get wrong in lakes of every trace, in both layouts. `cargo xtask readers --matrix` reads
-{len(said["tables"])} tables with {leaves} plain values and lists, prints the exceptions and writes this page.
-
-A reader has no exception where it finds all rows and, for every plain value and every list of the schema, the same
-type, the same number of values that aren't NULL, the same minimum, maximum and sum as the files hold; in the layout
-`hive` also the same rows for each `file_number`, and no data of other files where one is wanted. In Spark, every column
-also has its comment. The lakes are synthetic, of a few thousand rows.
+    text = f"""{len(said["tables"])} tables with {leaves} plain values and lists.
 {note}
 No exceptions: {", ".join(faultless)}.
 
 | reader | exceptions |
 |---|---|
-{chr(10).join(lines)}
-
-{NOTES}"""
-    pathlib.Path(page).write_text(text)
+{chr(10).join(lines)}"""
+    begin, end = (f"<!-- {which}: cargo xtask readers -->\n" for which in ("begin", "end"))
+    head, rest = pathlib.Path(page).read_text().split(begin)
+    pathlib.Path(page).write_text(f"{head}{begin}\n{text}\n\n{end}{rest.split(end)[1]}")
     if unknown:
         sys.exit(1)
-
-
-#: Properties that the comparison doesn't see.
-NOTES = """- chDB has no NULL structs: where a struct such as `resource_request` is NULL, it shows a struct of NULLs.
-- Hugging Face `datasets` reads no columns from directories: `file_number` is missing there, so give it the files of one
-  part at a time, or select by `lake[table].files`.
-- Without the Python package, a reader takes the type of `file_number` from its path: BIGINT in DuckDB, Int64 in Polars,
-  int32 in pyarrow, a category in pandas. The package gives an integer of 32 bits everywhere.
-"""
 
 
 if __name__ == "__main__":

@@ -470,10 +470,10 @@ def growth_page(bench, task):
     stops = table(["input", "signals", "ms from SIGINT to the end"], bench.signalled(smallest))
     return "\n".join(
         [
-            f"## As a file grows\n\n{growth}",
-            f"## As files become more\n\nFiles of a few rows.\n\n{files}",
-            f"## As rejected rows become more\n\n{rejects}",
-            f"## Stopping\n\nOn inputs made to keep it busy.\n\n{stops}",
+            f"### As a file grows\n\n{growth}",
+            f"### As files become more\n\nFiles of a few rows.\n\n{files}",
+            f"### As rejected rows become more\n\n{rejects}",
+            f"### Stopping\n\nOn inputs made to keep it busy.\n\n{stops}",
         ]
     )
 

@@ -1,9 +1,9 @@
-//! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes
-//! docs/internals/benchmarks.md; `cargo xtask growth` runs the program on more and more input and writes
-//! docs/internals/growth.md. `cargo xtask bench --only reading` prints what reading the program's files takes, against
-//! those of others, and `--only formats` what JSON lines, tables in one file and small parts take. If real parts are next to the checkout, in `../shared/data`, the peers run on them as
-//! well. `xtask/bench/bench.py` measures, because the peers are Python packages; it refuses to compare if
-//! the rounds differ too much.
+//! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes the figures into
+//! docs/internals/benchmarks.md; `cargo xtask growth` runs the program on more and more input, and writes them into
+//! docs/internals/comparison.md. `cargo xtask bench --only reading` prints what reading the program's files takes,
+//! against those of others, and `--only formats` what JSON lines, tables in one file and small parts take. If real parts
+//! are next to the checkout, in `../shared/data`, the peers run on them as well. `xtask/bench/bench.py` measures, because
+//! the peers are Python packages; it refuses to compare if the rounds differ too much.
 
 use std::fs;
 use std::io::Write as _;
@@ -32,22 +32,22 @@ pub(crate) enum Page {
 }
 
 impl Page {
-    /// The file that is written.
+    /// The page that is written into.
     fn path(self) -> Option<&'static str> {
         match self {
             Self::Peers => Some("docs/internals/benchmarks.md"),
-            Self::Growth => Some("docs/internals/growth.md"),
+            Self::Growth => Some("docs/internals/comparison.md"),
             Self::Reading | Self::Formats => None,
         }
     }
 
-    /// Its title, the command that writes it, and its name in `bench.py`.
-    fn names(self) -> [&'static str; 3] {
+    /// The command that writes it, and its name in `bench.py`.
+    fn names(self) -> [&'static str; 2] {
         match self {
-            Self::Peers => ["Benchmarks", "bench", "peers"],
-            Self::Formats => ["Benchmarks", "bench --only formats", "formats"],
-            Self::Growth => ["How cost grows", "growth", "growth"],
-            Self::Reading => ["Benchmarks", "bench --only reading", "reading"],
+            Self::Peers => ["bench", "peers"],
+            Self::Formats => ["bench --only formats", "formats"],
+            Self::Growth => ["growth", "growth"],
+            Self::Reading => ["bench --only reading", "reading"],
         }
     }
 
@@ -62,7 +62,7 @@ impl Page {
                  groups of about a million rows on all threads. tracelake also digests its input and its \
                  output and syncs every file to the disk, which the others do not. Real parts are repeated \
                  under new numbers, so only their times are compared. See [design.md](../design.md) for what \
-                 was tried to be faster still, and [growth.md](growth.md) for larger input."
+                 was tried to be faster still, and [comparison.md](comparison.md#how-cost-grows) for larger input."
             }
             // Its part says so itself.
             Self::Reading | Self::Formats => "",
@@ -81,8 +81,8 @@ const REAL: [(&str, &str); 2] = [
     ("job_events", "/job_events"),
 ];
 
-/// Measures what a page needs, with the program at `program` or else one that it builds, prints the page,
-/// and writes it if it has a file.
+/// Measures what a page needs, with the program at `program` or else one that it builds, prints it, and
+/// writes it into the page if there is one.
 pub(crate) fn bench(
     root: &Path,
     page: Page,
@@ -90,7 +90,7 @@ pub(crate) fn bench(
     rounds: u32,
     program: Option<PathBuf>,
 ) -> Result<()> {
-    let [title, command, name] = page.names();
+    let [command, name] = page.names();
     let program = match program {
         Some(program) => program,
         None => build(root, "--bin", "tracelake")?,
@@ -149,19 +149,32 @@ pub(crate) fn bench(
     );
     let body = String::from_utf8(measured.stdout)?;
     let text = format!(
-        "# {title}\n\n\
-         Made by `cargo xtask {command} --rows {rows} --rounds {rounds}` on a machine with {threads} \
+        "Made by `cargo xtask {command} --rows {rows} --rounds {rounds}` on a machine with {threads} \
          processors ({}) and {} GiB of memory. {}\n\n{body}",
         processor()?,
         memory()?,
         page.how_to_read(),
     );
     if let Some(path) = page.path() {
-        fs::write(root.join(path), &text)?;
+        let path = root.join(path);
+        let written = between_markers(&fs::read_to_string(&path)?, command, &text)?;
+        fs::write(&path, written)?;
     }
     println!("{text}");
     fs::remove_dir_all(&scratch)?;
     Ok(())
+}
+
+/// The page with this text between the markers of a command.
+fn between_markers(page: &str, command: &str, text: &str) -> Result<String> {
+    let [begin, end] =
+        ["begin", "end"].map(|which| format!("<!-- {which}: cargo xtask {command} -->\n"));
+    let around = || {
+        let (head, rest) = page.split_once(&begin)?;
+        Some((head, rest.split_once(&end)?.1))
+    };
+    let (head, tail) = around().with_context(|| format!("the page lacks {begin}"))?;
+    Ok(format!("{head}{begin}\n{}\n\n{end}{tail}", text.trim_end()))
 }
 
 /// A source in two parts, with this many rows of the largest table.
@@ -283,4 +296,20 @@ fn memory() -> Result<u64> {
     let line = text.lines().next().unwrap_or_default();
     let kib: u64 = line.split_whitespace().nth(1).unwrap_or_default().parse()?;
     Ok((kib + (1 << 19)) >> 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_have_markers() {
+        let root = crate::root().unwrap();
+        for page in [Page::Peers, Page::Growth] {
+            let text = fs::read_to_string(root.join(page.path().unwrap())).unwrap();
+            let written = between_markers(&text, page.names()[0], "measured").unwrap();
+            let (before, after) = written.split_once("measured\n").unwrap();
+            assert!(text.starts_with(&format!("{before}Made by")) && text.ends_with(after));
+        }
+    }
 }

@@ -54,7 +54,7 @@ enum Task {
         #[arg(long)]
         spark: bool,
         /// Read lakes of every trace with every reader, Spark 3.5 and 4 as well, and write
-        /// docs/internals/readers.md
+        /// their mistakes into docs/internals/comparison.md
         #[arg(long, conflicts_with = "spark")]
         matrix: bool,
     },
@@ -75,7 +75,7 @@ enum Task {
         #[arg(long)]
         builds: bool,
     },
-    /// Time the program against its peers on synthetic input, and write docs/internals/benchmarks.md
+    /// Time the program against its peers on synthetic input, and write the figures into docs/internals/benchmarks.md
     Bench {
         #[command(flatten)]
         size: Size,
@@ -86,7 +86,7 @@ enum Task {
         #[arg(long, value_name = "PATH", requires = "only")]
         program: Option<PathBuf>,
     },
-    /// Time the program as its input grows, and write docs/internals/growth.md
+    /// Time the program as its input grows, and write the figures into docs/internals/comparison.md
     Growth(Size),
     /// Print where the program spends its CPU time on one thread, by phase; needs Linux's perf
     Phases {

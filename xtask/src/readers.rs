@@ -1,5 +1,5 @@
 //! Python environments with other people's readers, for the test `readers` and for the reader matrix,
-//! which is the page `docs/internals/readers.md`.
+//! which is a section of `docs/internals/comparison.md`.
 
 use std::env;
 use std::fs;
@@ -15,7 +15,7 @@ const SPARK: &str = "tests/readers/requirements-spark.txt";
 const SPARK_3: &str = "tests/readers/requirements-spark-3.5.txt";
 const MATRIX: &str = "tests/readers/requirements-matrix.txt";
 const SCRIPT: &str = "tests/readers/matrix.py";
-const PAGE: &str = "docs/internals/readers.md";
+const PAGE: &str = "docs/internals/comparison.md";
 
 /// The environments of the matrix: their folders, what is installed, and the readers that run there.
 const ENVIRONMENTS: [(&str, &[&str], &[&str]); 3] = [
@@ -57,7 +57,7 @@ pub(crate) fn install(root: &Path, extra: Extra) -> Result<PathBuf> {
     }
 }
 
-/// Reads lakes of every trace in both layouts with every reader, and writes the page of what they found.
+/// Reads lakes of every trace in both layouts with every reader, and writes what they found into the page.
 pub(crate) fn matrix(root: &Path) -> Result<()> {
     let work = target(root).join("readers-lakes");
     if work.exists() {

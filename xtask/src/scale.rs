@@ -11,7 +11,7 @@ use tracelake_schema::render::group_digits;
 use tracelake_testkit::requests::{CountedLake, Requests};
 
 const INPUT: &str = "xtask/scale.toml";
-const RATES: &str = "docs/internals/growth.md";
+const RATES: &str = "docs/internals/comparison.md";
 const PAGE: &str = "docs/many-machines.md";
 
 /// A place of the page for what this command writes, by the lines around it.
@@ -298,7 +298,7 @@ fn tables(root: &Path, model: &Model, page: &str) -> Result<String> {
     let first = model.trace.first().context("no trace")?;
     let first_rows = first.billion_rows.context("the rows of the first trace")?;
     let mut text = format!(
-        "A core takes {rate:.3} s for a million rows of `task_usage` ([growth.md](internals/growth.md)).\n\n\
+        "A core takes {rate:.3} s for a million rows of `task_usage` ([measured](internals/comparison.md#as-a-file-grows)).\n\n\
          | | download | rows | core hours | a core reads | shards for one hour | their memory | lake | reads | writes |\n\
          |---|---|---|---|---|---|---|---|---|---|\n"
     );

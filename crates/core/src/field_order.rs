@@ -75,7 +75,7 @@ impl TimeRule {
         })
     }
 
-    /// As [`TimeRule::selects`], for a time that need not be a whole number.
+    /// Whether rows of this time are selected, like [`TimeRule::selects`]; the time may have a fraction.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "times of floats are below 2^53")]
     pub fn selects_float(&self, time: Option<f64>) -> bool {

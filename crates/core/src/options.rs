@@ -286,7 +286,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// What of two parts was accepted.
+    /// Adds the counts of another part.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

@@ -293,7 +293,7 @@ impl TimeRange {
     /// This range in a trace's unit.
     ///
     /// # Errors
-    /// As [`TimeRange::bounds`].
+    /// The errors of [`TimeRange::bounds`].
     pub fn in_units(self, per_second: i64) -> Result<Self, String> {
         self.bounds(per_second)?;
         let point = |point: TimePoint| {

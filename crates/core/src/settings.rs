@@ -23,7 +23,7 @@ pub const PART_ROWS: u64 = 1 << 24;
 pub const PART_ROWS_RANGE: RangeInclusive<u64> = 1..=1 << 27;
 
 /// The most rows in a row group, unless asked otherwise. With more, files are smaller, but a query for a range of time
-/// reads more that it doesn't want: see the measurements in `docs/design.md`.
+/// reads more that it doesn't want: see the measurements in `docs/internals/benchmarks.md`.
 pub const ROW_GROUP_ROWS: usize = 1 << 19;
 
 /// How many rows may be asked for in a row group: at least as many as a page has, and at most what the buffers of a

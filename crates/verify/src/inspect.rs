@@ -50,7 +50,7 @@ pub struct Inventory {
     /// Tables of the trace that the lake or the source doesn't have; `jobs of cell b` if only one cell lacks
     /// it.
     pub absent: Vec<String>,
-    /// What of the numbers of parts isn't in the table of tables, for people.
+    /// Notes for people on parts and files that the tables don't show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The shards of an unfinished lake that has a plan, as far as their workers have noted what they did; the
@@ -223,7 +223,7 @@ pub fn inspect_as(
     Ok(inventory)
 }
 
-/// What is in a lake beyond its manifest, and what its release describes.
+/// Notes on files of a lake that its manifest doesn't name, and on its release.
 fn notes_beyond(context: &Context, root: &Location, progress: &Progress) -> Result<Vec<String>> {
     let mut notes = Vec::new();
     let made = progress.made.len() as u64;

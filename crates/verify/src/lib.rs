@@ -204,7 +204,7 @@ impl Verification {
 /// Verifies a lake: [`Verification::open`], then [`Verification::run`].
 ///
 /// # Errors
-/// Those of [`Verification::open`] and [`Verification::run`].
+/// The errors of [`Verification::open`] and [`Verification::run`].
 pub fn verify(context: &Context, root: &Location, source: Option<&Location>) -> Result<Verdict> {
     Verification::open(context, root, source)?.run()
 }
@@ -364,7 +364,7 @@ fn beyond_manifest(context: &Context, root: &Location, manifest: &Manifest) -> R
     Ok(unnamed.chain(identity).collect())
 }
 
-/// What is wrong with a manifest that doesn't say that its source is synthetic.
+/// The finding for a manifest that calls a synthetic source published.
 fn not_published(root: &Location, plan: &Plan, manifest: &Manifest) -> Option<Error> {
     let is_wrong = plan.origin.synthetic && !manifest.origin.synthetic;
     let reason = format!(

@@ -92,7 +92,7 @@ impl RejectedText<'_> {
         (!is_same).then(|| differs(&given, &described(expected_column, &expected)))
     }
 
-    /// What is wrong with the row as a whole.
+    /// The fault of the row as a whole, if it has one.
     fn shape_fault(&self, order: &FieldOrder) -> Option<Fault> {
         let is_plain = order.table.syntax == Syntax::Csv;
         let found = self.fields.as_ref().map_or(0, ByteRecord::len);
@@ -394,7 +394,7 @@ fn plain_field<'a>(
     })
 }
 
-/// What follows the name of a column in a path such as `usage.cpus` or `rules[1].name`.
+/// Strips the name of a column from the start of a path such as `usage.cpus` or `rules[1].name`.
 fn path_in<'a>(column: &Column, path: &'a str) -> Option<&'a str> {
     let rest = path.strip_prefix(column.name)?;
     (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)

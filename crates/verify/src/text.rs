@@ -561,7 +561,7 @@ impl<'a> PartRows<'a> {
         self.line
     }
 
-    /// What was accepted before the rows of this part, and of their first column.
+    /// The headers, index columns and byte order marks that were accepted in this part.
     pub(super) fn accepted(&self) -> Accepted {
         match self.is_first {
             true => Accepted {
