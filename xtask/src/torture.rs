@@ -14,10 +14,10 @@ use anyhow::Result;
 use judge::Judge;
 
 /// The disturbances.
-pub(crate) const WHAT: [&str; 2] = ["faults", "races"];
+const WHAT: [&str; 2] = ["faults", "races"];
 
 /// Where lakes are.
-pub(crate) const PLACES: [&str; 2] = ["disk", "bucket"];
+const PLACES: [&str; 2] = ["disk", "bucket"];
 
 /// What to disturb, and how often.
 #[derive(clap::Args)]

@@ -29,7 +29,7 @@ struct Model {
     threads: f64,
     store: Vec<Store>,
     lake: Vec<Lake>,
-    by_shards: ByShards,
+    by_shards: Vec<Lake>,
     trace: Vec<TraceFigures>,
 }
 
@@ -38,13 +38,6 @@ struct Model {
 struct Lake {
     parts: u64,
     shards: u32,
-}
-
-/// A lake whose requests are counted for several numbers of shards.
-#[derive(Deserialize)]
-struct ByShards {
-    parts: u64,
-    shards: Vec<u32>,
 }
 
 #[derive(Deserialize)]
@@ -89,12 +82,11 @@ pub(super) fn scale(root: &Path) -> Result<()> {
 }
 
 /// The table of requests by the number of shards: those of all shards and of the commit.
-fn by_shards(lakes: &ByShards) -> Result<String> {
+fn by_shards(lakes: &[Lake]) -> Result<String> {
     let mut text = "| parts | shards | requests | for each part | MB read |\n\
                     |---|---|---|---|---|\n"
         .to_owned();
-    let parts = lakes.parts;
-    for &shards in &lakes.shards {
+    for &Lake { parts, shards } in lakes {
         let made = CountedLake::new(parts);
         made.convert_shards(shards)?;
         made.commit()?;

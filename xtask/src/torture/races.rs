@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use tracelake_testkit::Score;
 use tracelake_testkit::server::{Answer, Asked, status};
 
-use super::judge::{Judge, Lake, check_end};
+use super::judge::{Judge, Lake, check_end, is_well};
 use super::schedule::{Dice, End, Network, Schedule, Task, Writer};
 use crate::workspace::{Tree, said};
 
@@ -102,12 +102,10 @@ impl Race {
             let end = end.map_or("was killed".to_owned(), |code| format!("exit {code}"));
             *ends.entry(end).or_default() += 1;
         }
-        let well = writers
-            .clone()
-            .filter(|(_, output)| super::judge::is_well(output));
-        let tasks = schedule.before.iter().copied();
-        let done = tasks.chain(well.map(|(writer, _)| writer.task));
-        let converted = done.filter(|task| matches!(task, Task::Convert(_)));
+        let well = writers.clone().filter(|(_, output)| is_well(output));
+        let well = well.map(|(writer, _)| writer.task);
+        let tasks = schedule.before.iter().copied().chain(well);
+        let converted = tasks.filter(|task| matches!(task, Task::Convert(_)));
         let done = converted.filter_map(Task::selection).collect();
         let release = match schedule.before[..] {
             [Task::Convert(selection), Task::Release] => judge.release(selection)?,
@@ -128,12 +126,8 @@ impl Race {
             let is_killed = output.status.code().is_none() && writer.end != End::Undisturbed;
             if !is_killed {
                 let is_disturbed = writer.network != Network::default();
-                let may_refuse = (writer.task == Task::Commit).then_some(6);
-                let codes: Vec<i32> = is_disturbed
-                    .then_some(1)
-                    .into_iter()
-                    .chain(may_refuse)
-                    .collect();
+                let may_fail = [(is_disturbed, 1), (writer.task == Task::Commit, 6)];
+                let codes = may_fail.map(|(may, code)| if may { code } else { 0 });
                 check_end(output, &codes)?;
             }
         }
