@@ -25,33 +25,21 @@ const LATENCY: u64 = 100;
 
 /// Measures and prints both ratios.
 pub(super) fn servers(root: &Path, program: &Path, rows: u64, rounds: u32) -> Result<()> {
-    reading(root, program, rows, rounds)?;
-    latency(root, program, rounds)
+    let table = largest(trace())?;
+    reading(root, program, table, rows, rounds)?;
+    latency(root, program, table, rounds)
 }
 
-fn convert(program: &Path, from: &str, to: &str) -> Command {
-    let mut convert = Command::new(program);
-    convert.args(["convert", from, to, "--trace", trace().name]);
-    convert.args([
-        "--allow-missing",
-        "--checksums",
-        "none",
-        "--progress",
-        "none",
-    ]);
-    convert
-}
-
-fn reading(root: &Path, program: &Path, rows: u64, rounds: u32) -> Result<()> {
+fn reading(root: &Path, program: &Path, table: &str, rows: u64, rounds: u32) -> Result<()> {
     let source = generated(root, program, trace(), 2, rows)?;
-    let file = format!("{}/part-00000-of-00002.csv.gz", largest(trace())?);
+    let file = format!("{table}/part-00000-of-00002.csv.gz");
     let server = Server::of(&source, "", |_| Answer::Well);
     let disk = source.join(&file).display().to_string();
     let web = format!("{}/{file}", server.url());
     let scratch = Scratch::new();
-    let out = scratch.out().display().to_string();
-    let convert = |from: &str| -> Result<f64> {
-        if scratch.out().exists() {
+    let out = scratch.out();
+    let cpu_time = |from: &str| -> Result<f64> {
+        if out.exists() {
             fs::remove_dir_all(&out)?;
         }
         let before = cpu_of_children()?;
@@ -59,24 +47,22 @@ fn reading(root: &Path, program: &Path, rows: u64, rounds: u32) -> Result<()> {
         Ok(cpu_of_children()? - before)
     };
     // The first run of each finds the file in memory, and shows that the lakes are the same.
-    convert(&disk)?;
-    let expected = tree(&scratch.out());
-    convert(&web)?;
-    ensure!(tree(&scratch.out()) == expected, "the lakes differ");
-    let mut ratios = Vec::new();
-    for _ in 0..rounds {
-        let from_disk = convert(&disk)?;
-        ratios.push(convert(&web)? / from_disk);
-    }
+    cpu_time(&disk)?;
+    let expected = tree(&out);
+    cpu_time(&web)?;
+    ensure!(tree(&out) == expected, "the lakes differ");
+    let ratios = (0..rounds).map(|_| {
+        let from_disk = cpu_time(&disk)?;
+        Ok(cpu_time(&web)? / from_disk)
+    });
     println!(
         "CPU time of reading from a web server, relative to reading from disk: {}",
-        spread(ratios)
+        spread(ratios.collect::<Result<_>>()?)
     );
     Ok(())
 }
 
-fn latency(root: &Path, program: &Path, rounds: u32) -> Result<()> {
-    let table = largest(trace())?;
+fn latency(root: &Path, program: &Path, table: &str, rounds: u32) -> Result<()> {
     let source = generated(root, program, trace(), PARTS, PARTS * ROWS)?;
     let wait = Arc::new(AtomicU64::new(0));
     let waits = Arc::clone(&wait);
@@ -85,10 +71,10 @@ fn latency(root: &Path, program: &Path, rounds: u32) -> Result<()> {
         sleep(Duration::from_millis(waits.load(Ordering::Relaxed)));
         Answer::Well
     });
-    let convert = |latency: u64| -> Result<f64> {
+    let wall_time = |latency: u64| -> Result<f64> {
         server.clear("bucket/lake/");
         wait.store(latency, Ordering::Relaxed);
-        let mut convert = convert(program, "s3://bucket/source", "s3://bucket/lake");
+        let mut convert = convert(program, "s3://bucket/source", Path::new("s3://bucket/lake"));
         convert.args(["--threads", "2"]);
         convert.env("AWS_ENDPOINT_URL", server.url());
         convert.env("AWS_ACCESS_KEY_ID", "tests");
@@ -97,17 +83,21 @@ fn latency(root: &Path, program: &Path, rounds: u32) -> Result<()> {
         output(&mut convert)?;
         Ok(begun.elapsed().as_secs_f64())
     };
-    convert(0)?;
-    let mut ratios = Vec::new();
-    for _ in 0..rounds {
-        let near = convert(0)?;
-        ratios.push(near / convert(LATENCY)?);
-    }
+    wall_time(0)?;
+    let ratios = (0..rounds).map(|_| Ok(wall_time(0)? / wall_time(LATENCY)?));
     println!(
         "throughput of {PARTS} parts from bucket to bucket at {LATENCY} ms a request, relative to that at 0 ms: {}",
-        spread(ratios)
+        spread(ratios.collect::<Result<_>>()?)
     );
     Ok(())
+}
+
+fn convert(program: &Path, from: &str, out: &Path) -> Command {
+    let mut convert = Command::new(program);
+    convert.args(["convert", from]).arg(out);
+    convert.args(["--trace", trace().name, "--allow-missing"]);
+    convert.args(["--checksums", "none", "--progress", "none"]);
+    convert
 }
 
 /// The median, with the lowest and the highest.
