@@ -314,7 +314,7 @@ fn wait_for_injection(log: &Path) {
     }
 }
 
-/// A handful of moments; `cargo xtask kill` tries two hundred.
+/// A handful of moments; `cargo xtask torture races` tries hundreds.
 #[test]
 fn a_killed_run_is_taken_up() {
     let mut score = Score::new("kills");

@@ -2,7 +2,7 @@
 
 In (one JSON object on stdin): {"page": "peers", "growth" or "reading", "program": path, "inflate": path, "source": directory,
 "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
-"rows": n, "tables": {name: [[column, type]]}, "real": {table: [files]}}
+"rows": n, "tables": [[name, [[column, type]]]], "real": [[table, [files]]]}
 
 The page "peers" compares; it fails, and prints nothing, if the rounds of a comparison in its summary
 differ by more than a tenth. The page "growth" has what tracelake alone costs as its input grows, and
@@ -310,6 +310,7 @@ class Bench:
 
 def main():
     task = json.load(sys.stdin)
+    task["tables"], task["real"] = dict(task["tables"]), dict(task["real"])
     pages = {"peers": peers_page, "growth": growth_page, "reading": reading_part, "formats": formats_part}
     print(pages[task["page"]](Bench(task), task))
 

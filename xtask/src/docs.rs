@@ -1,13 +1,12 @@
 //! `cargo xtask docs`: the pages as a site, with every link, every picture and every output of a command checked.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use crate::python;
-use crate::readers::{environment, run, target};
+use crate::workspace::{copy, empty, environment, run, target};
 
 const REQUIREMENTS: &str = "xtask/docs/requirements.txt";
 const CONFIG: &str = "xtask/docs/zensical.toml";
@@ -52,10 +51,7 @@ pub(crate) fn site(root: &Path) -> Result<PathBuf> {
     let python = environment(root, "docs-tools", &[REQUIREMENTS])?;
     let bin = python.parent().context("an interpreter in a folder")?;
     let folder = target(root).join("docs");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)
-            .with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
+    empty(&folder)?;
     let source = folder.join("source");
     copy(&root.join(FOLDER), &source.join(FOLDER))?;
     for page in OTHERS {
@@ -80,52 +76,20 @@ pub(crate) fn site(root: &Path) -> Result<PathBuf> {
     Ok(folder.join("site"))
 }
 
-/// Copies a file, or a folder with all that is in it.
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    if from.is_dir() {
-        let entries = fs::read_dir(from);
-        for entry in entries.with_context(|| format!("cannot read {}", from.display()))? {
-            let entry = entry?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
-        }
-        return Ok(());
-    }
-    let parent = to.parent().context("a file in a folder")?;
-    fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The pages below a folder, by their path from the root.
-    fn pages(root: &Path, folder: &Path, into: &mut Vec<String>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                pages(root, &path, into);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                let below_root = path.strip_prefix(root).unwrap();
-                into.push(below_root.display().to_string());
-            }
-        }
-    }
+    use crate::workspace::{read, root, tree};
 
     /// The sources of a folder of tests, or of the file of its name.
-    fn sources(folder: &Path) -> String {
-        if !folder.is_dir() {
-            return fs::read_to_string(folder.with_extension("rs")).unwrap();
+    fn sources(tests: &Path, name: &str) -> String {
+        let file = format!("{name}.rs");
+        if tests.join(&file).exists() {
+            return read(tests, &file).unwrap();
         }
-        let entries = fs::read_dir(folder).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        let texts = paths.map(|path| match path.extension() {
-            None => sources(&path),
-            Some(extension) if extension == "rs" => fs::read_to_string(path).unwrap(),
-            Some(_) => String::new(),
-        });
-        texts.collect()
+        let mut files = tree(&tests.join(name));
+        files.retain(|name, _| name.ends_with(".rs"));
+        String::from_utf8(files.into_values().flatten().collect()).unwrap()
     }
 
     /// The names of scores in a source, where they are literals.
@@ -139,8 +103,8 @@ mod tests {
     /// The page on reliability names what each folder of tests counts, and nothing else.
     #[test]
     fn the_scores_of_tests_are_in_the_page() {
-        let root = crate::root().unwrap();
-        let page = fs::read_to_string(root.join("docs/internals/reliability.md")).unwrap();
+        let root = root().unwrap();
+        let page = read(&root, "docs/internals/reliability.md").unwrap();
         let mut commands = page.split("\n`cargo test -p tracelake --test e2e ");
         commands.next();
         let mut folders = 0;
@@ -148,7 +112,7 @@ mod tests {
             let (folder, rest) = section.split_once("::`").unwrap();
             let block = rest.split_once("```text\n").unwrap().1;
             let listed: Vec<&str> = block.split_once("```").unwrap().0.lines().collect();
-            let source = sources(&root.join("tests").join(folder));
+            let source = sources(&root.join("tests"), folder);
             let mut missing = scores(&source);
             missing.retain(|name| !listed.contains(name));
             assert!(
@@ -168,14 +132,12 @@ mod tests {
 
     #[test]
     fn the_site_lists_every_page() {
-        let root = crate::root().unwrap();
-        let config = fs::read_to_string(root.join(CONFIG)).unwrap();
-        let mut found: Vec<String> = OTHERS
-            .iter()
-            .filter(|page| page.ends_with(".md"))
-            .map(|page| (*page).to_owned())
-            .collect();
-        pages(&root, &root.join(FOLDER), &mut found);
+        let root = root().unwrap();
+        let config = read(&root, CONFIG).unwrap();
+        let below = tree(&root.join(FOLDER)).into_keys();
+        let mut found: Vec<String> = OTHERS.map(str::to_owned).to_vec();
+        found.extend(below.map(|page| format!("{FOLDER}/{page}")));
+        found.retain(|page| page.ends_with(".md"));
         assert!(found.len() > 20, "the pages were not found");
         found.retain(|page| !config.contains(&format!("\"{page}\"")));
         assert!(

@@ -2,13 +2,16 @@
 //! checked with schemas and checkers of others. All of them come with their packages, and none asks a network.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use tracelake_schema::SYNTHETIC;
 
-use crate::readers::{environment, generated, program, run, target};
+use crate::workspace::{
+    can_be_generated, empty, environment, generate, make, program, read, run, target,
+    with_extension, write,
+};
 
 const REQUIREMENTS: &str = "xtask/files/requirements.txt";
 
@@ -44,7 +47,7 @@ Stage0Recipe.from_yaml(pathlib.Path(sys.argv[1]).read_text())";
 
 /// Checks every such file.
 pub(crate) fn check(root: &Path) -> Result<()> {
-    let python = tools(root)?;
+    let python = environment(root, "files-tools", &[REQUIREMENTS])?;
     let bin = python.parent().context("an interpreter in a folder")?;
     let tool = |name: &str| {
         let mut command = Command::new(bin.join(name));
@@ -58,16 +61,13 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     }
     run(tool("kubernetes-validate")
         .arg("--strict")
-        .args(kubernetes(root)?))?;
+        .args(with_extension(&root.join("docs/recipes"), "yaml")?))?;
     run(tool("zizmor").args(["--offline", "--no-progress", "--quiet", ".github"]))?;
     run(tool("hadolint").arg(CONTAINER))?;
     let recipe = target(root).join("files-tools/recipe.yaml");
     let zeros = "0".repeat(64);
-    fs::write(
-        &recipe,
-        conda(root, "0.0.0", "tracelake-0.0.0.tar.gz", &zeros)?,
-    )
-    .with_context(|| format!("cannot write {}", recipe.display()))?;
+    let filled = conda(root, "0.0.0", "tracelake-0.0.0.tar.gz", &zeros)?;
+    write(&recipe, filled)?;
     run(tool("python").args(["-c", PARSE_RECIPE]).arg(recipe))?;
     releases(root, bin)
 }
@@ -76,18 +76,16 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 /// that is described as published, with its licence and its authors.
 fn releases(root: &Path, bin: &Path) -> Result<()> {
     let work = target(root).join("files-lakes");
-    if work.exists() {
-        fs::remove_dir_all(&work).with_context(|| format!("cannot remove {}", work.display()))?;
-    }
-    let program = program(root)?;
+    empty(&work)?;
+    let program = program(root, &[])?;
     let tracelake = |arguments: &[&str], paths: &[&Path]| {
         run(Command::new(&program).args(arguments).args(paths))
     };
-    for trace in generated() {
+    for trace in can_be_generated() {
         let folder = work.join(trace.name);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        make(&folder)?;
         let source = folder.join("source");
-        tracelake(&["generate", trace.name, "--rows", "2000"], &[&source])?;
+        generate(&program, trace, &source, &["--rows", "2000"])?;
         for name in ["synthetic", "published"] {
             let lake = folder.join(name);
             let convert = ["convert", "--progress", "none", "--allow-missing"];
@@ -112,42 +110,15 @@ fn releases(root: &Path, bin: &Path) -> Result<()> {
 
 /// The recipe for conda with the version, the place and the digest of an sdist.
 pub(crate) fn conda(root: &Path, version: &str, source: &str, sha256: &str) -> Result<String> {
-    let recipe =
-        fs::read_to_string(root.join(CONDA)).with_context(|| format!("cannot read {CONDA}"))?;
-    let fields = [
-        ("version", "VERSION", version),
-        ("url", "SOURCE", source),
-        ("sha256", "SHA256", sha256),
-    ];
-    fields
-        .into_iter()
-        .try_fold(recipe, |recipe, (field, placeholder, value)| {
-            let line = format!("  {field}: {placeholder}\n");
-            ensure!(
-                recipe.contains(&line),
-                "{CONDA} has no line `{}`",
-                line.trim()
-            );
-            Ok(recipe.replace(&line, &format!("  {field}: {value}\n")))
-        })
-}
-
-/// The interpreter of the environment with the checkers.
-pub(crate) fn tools(root: &Path) -> Result<PathBuf> {
-    environment(root, "files-tools", &[REQUIREMENTS])
-}
-
-/// The recipes for Kubernetes.
-fn kubernetes(root: &Path) -> Result<Vec<PathBuf>> {
-    let folder = root.join("docs/recipes");
-    let entries = folder.read_dir().context("cannot read docs/recipes")?;
-    let paths = entries.map(|entry| Ok(entry?.path()));
-    let mut paths: Vec<PathBuf> = paths.collect::<Result<_>>()?;
-    paths.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "yaml")
-    });
-    paths.sort();
-    ensure!(paths.len() >= 4, "the recipes were not found");
-    Ok(paths)
+    let mut recipe = read(root, CONDA)?;
+    for (placeholder, value) in [
+        ("version: VERSION\n", version),
+        ("url: SOURCE\n", source),
+        ("sha256: SHA256\n", sha256),
+    ] {
+        let field = placeholder.split(' ').next().unwrap_or_default();
+        ensure!(recipe.contains(placeholder), "{CONDA} lacks {placeholder}");
+        recipe = recipe.replace(placeholder, &format!("{field} {value}\n"));
+    }
+    Ok(recipe)
 }

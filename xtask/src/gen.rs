@@ -1,49 +1,44 @@
 //! Files that are made from `schemas/*.toml`, from the lists of promises and from the command line.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use tracelake_schema::{TRACES, Trace, render};
 
-#[cfg(test)]
-mod fifth;
+use crate::workspace::{read, write};
+
 mod promises;
 mod python;
 
 const DICTIONARY: &str = "docs/data-dictionary";
 
-/// Writes the generated files that are stale, and returns their paths.
-pub(crate) fn write(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    for (path, content) in files(root)? {
-        let whole = root.join(&path);
-        if fs::read_to_string(&whole).ok().as_ref() == Some(&content) {
-            continue;
-        }
-        if let Some(folder) = whole.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
-        }
-        fs::write(&whole, content).with_context(|| format!("write {}", path.display()))?;
-        written.push(path);
+/// Writes the generated files that are stale, or fails and names them.
+pub(crate) fn generate(root: &Path, only_check: bool) -> Result<()> {
+    let stale = stale(root)?;
+    if only_check {
+        let names: Vec<&str> = stale.iter().map(|(name, _)| &name[..]).collect();
+        ensure!(
+            names.is_empty(),
+            "stale, run `cargo xtask gen`: {}",
+            names.join(", ")
+        );
     }
-    Ok(written)
+    for (name, content) in stale {
+        write(&root.join(&name), content)?;
+        println!("wrote {name}");
+    }
+    Ok(())
 }
 
 /// The generated files that differ from what they would be made into, or do not exist.
-pub(crate) fn stale(root: &Path) -> Result<Vec<PathBuf>> {
-    let differs = |(path, content): &(PathBuf, String)| {
-        fs::read_to_string(root.join(path)).ok().as_ref() != Some(content)
-    };
-    Ok(files(root)?
-        .into_iter()
-        .filter(differs)
-        .map(|(path, _)| path)
-        .collect())
+fn stale(root: &Path) -> Result<Vec<(String, String)>> {
+    let mut files = files(root)?;
+    files.retain(|(name, content)| read(root, name).ok().as_ref() != Some(content));
+    Ok(files)
 }
 
 /// Every generated file, by its path below the root.
-fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
+fn files(root: &Path) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     let mut index = String::from(INDEX);
     let traces: Vec<Trace> = TRACES.iter().copied().collect();
@@ -61,9 +56,9 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
             "<!-- Generated from schemas/{family}.toml by `cargo xtask gen`; do not edit. -->\n\n{}",
             render::dictionary(versions),
         );
-        files.push((Path::new(DICTIONARY).join(name), dictionary));
+        files.push((format!("{DICTIONARY}/{name}"), dictionary));
     }
-    files.push((Path::new(DICTIONARY).join("README.md"), index));
+    files.push((format!("{DICTIONARY}/README.md"), index));
     files.push((promises::PATH.into(), promises::page(root)?));
     files.push((python::PATH.into(), python::source()?));
     Ok(files)
@@ -85,12 +80,12 @@ Every table and column of every trace, with units, codes, special values and kno
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::root;
 
     /// The figures of docs/convert.md that follow from the catalog.
     #[test]
     fn the_planning_page_has_the_catalog_s_figures() {
-        let path = crate::root().unwrap().join("docs/convert.md");
-        let page = fs::read_to_string(path).unwrap();
+        let page = read(&root().unwrap(), "docs/convert.md").unwrap();
         let rows = |trace: &Trace| {
             let counts = trace.tables.iter().filter_map(|table| table.published);
             match counts.map(|count| count.rows).sum::<u64>() {
@@ -119,7 +114,6 @@ mod tests {
 
     #[test]
     fn generated_files_are_fresh() {
-        let stale = stale(&crate::root().unwrap()).unwrap();
-        assert!(stale.is_empty(), "run `cargo xtask gen`; stale: {stale:?}");
+        generate(&root().unwrap(), true).unwrap();
     }
 }

@@ -1,12 +1,13 @@
 //! The Python package: its wheel, tested in a separate environment and in an empty one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::readers::{PIP, REQUIREMENTS, environment, run, target};
+use crate::workspace::{
+    PIP, READERS, empty, environment, is_installed, run, target, venv, with_extension,
+};
 
 pub(crate) const CRATE: &str = "crates/python";
 const TOOLS: &str = "crates/python/requirements.txt";
@@ -14,12 +15,25 @@ const LOWEST: &str = "crates/python/requirements-lowest.txt";
 const SPARK: &str = "crates/python/requirements-spark.txt";
 
 /// The interpreters that the wheel is for; those that the machine doesn't have are left out.
-const INTERPRETERS: [&str; 5] = [
+const INTERPRETERS: [&str; 6] = [
+    "python3",
     "python3.10",
     "python3.11",
     "python3.12",
     "python3.13",
     "python3.14",
+];
+
+const ON_SPARK: [&str; 2] = ["tests/test_spark.py", "tests/test_spark_read.py"];
+
+/// The tests of the engines.
+const OF_ENGINES: [&str; 6] = [
+    "tests/test_interfaces.py",
+    "tests/test_tables.py",
+    "tests/test_duckdb.py",
+    "tests/test_arrow.py",
+    "tests/test_reader.py",
+    "tests/test_queries.py",
 ];
 
 /// An environment with the package and with what it is tested with.
@@ -31,8 +45,17 @@ pub(crate) struct Installed {
 
 /// Builds the wheel with the development profile and installs it.
 pub(crate) fn installed(root: &Path) -> Result<Installed> {
-    let python = environment(root, "python", &[REQUIREMENTS, TOOLS])?;
-    let wheel = build(root, &python)?;
+    let python = environment(root, "python", &[READERS, TOOLS])?;
+    let folder = target(root).join("wheels");
+    // The one that is built now must be the only one.
+    empty(&folder)?;
+    let mut maturin = Command::new(&python);
+    maturin.args(["-m", "maturin", "build", "--quiet", "--locked"]);
+    maturin.arg("--interpreter").arg(&python);
+    maturin.arg("--out").arg(&folder);
+    run(maturin.current_dir(root.join(CRATE)))?;
+    let wheels = with_extension(&folder, "whl")?.into_iter();
+    let wheel = wheels.last().context("maturin built no wheel")?;
     install(&python, &wheel)?;
     Ok(Installed { python, wheel })
 }
@@ -40,54 +63,38 @@ pub(crate) fn installed(root: &Path) -> Result<Installed> {
 /// Builds the wheel with the development profile and runs every check of the package.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let Installed { python, wheel } = installed(root)?;
-    let here = root.join(CRATE);
-    let pytest = [
-        "-m",
-        "pytest",
-        "--quiet",
-        "-p",
-        "no:cacheprovider",
-        // One process a processor; the tests of a file share what they made.
-        "--numprocesses",
-        "auto",
-        "--dist",
-        "loadfile",
-        "--ignore",
-        "tests/test_spark.py",
-        "--ignore",
-        "tests/test_spark_read.py",
-    ];
-    run(Command::new(&python).args(pytest).current_dir(&here))?;
-    let mypy = ["-m", "mypy", "--strict", "-p", "tracelake"];
-    run(Command::new(&python).args(mypy).current_dir(&here))?;
-    let pyright = ["-m", "pyright", "--pythonpath"];
-    run(Command::new(&python)
-        .args(pyright)
-        .arg(&python)
-        .current_dir(&here))?;
-    on_the_lowest_versions(root, &wheel)?;
+    let module = |python: &Path, arguments: &[&str]| {
+        let mut command = Command::new(python);
+        command.arg("-m").args(arguments);
+        command.current_dir(root.join(CRATE));
+        command
+    };
+    let pytest = |python: &Path| module(python, &["pytest", "--quiet", "-p", "no:cacheprovider"]);
+    let mut tests = pytest(&python);
+    // One process a processor; the tests of a file share what they made.
+    tests.args(["--numprocesses", "auto", "--dist", "loadfile"]);
+    run(tests.args(ON_SPARK.map(|test| format!("--ignore={test}"))))?;
+    run(&mut module(
+        &python,
+        &["mypy", "--strict", "-p", "tracelake"],
+    ))?;
+    run(module(&python, &["pyright", "--pythonpath"]).arg(&python))?;
+    let lowest = environment(root, "python-lowest", &[LOWEST])?;
+    install(&lowest, &wheel)?;
+    run(pytest(&lowest).args(OF_ENGINES))?;
     in_an_empty_environment(root, &wheel)?;
     without_installing(root, &python, &wheel)?;
-    on_spark(root, &wheel)
-}
-
-/// Builds the wheel and returns its path.
-fn build(root: &Path, python: &Path) -> Result<PathBuf> {
-    let folder = target(root).join("wheels");
-    // The one that is built now must be the only one.
-    if folder.exists() {
-        fs::remove_dir_all(&folder)
-            .with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    let maturin = ["-m", "maturin", "build", "--quiet", "--locked", "--out"];
-    let mut command = Command::new(python);
-    command.args(maturin).arg(&folder).arg("--interpreter");
-    run(command.arg(python).current_dir(root.join(CRATE)))?;
-    let wheel = fs::read_dir(&folder)
-        .with_context(|| format!("cannot read {}", folder.display()))?
-        .next()
-        .context("maturin built no wheel")?;
-    Ok(wheel?.path())
+    // A Spark cluster whose interpreters have no tracelake: the driver finds the wheel's content on its path, and sends
+    // it.
+    let spark = environment(root, "python-spark", &[SPARK])?;
+    let content = target(root).join("python-spark-wheel");
+    run(Command::new(&spark)
+        .args(PIP)
+        .args(["--no-deps", "--upgrade", "--target"])
+        .arg(&content)
+        .arg(wheel))?;
+    let mut tests = pytest(&spark);
+    run(tests.arg("-rs").args(ON_SPARK).env("PYTHONPATH", content))
 }
 
 fn install(python: &Path, wheel: &Path) -> Result<()> {
@@ -96,50 +103,26 @@ fn install(python: &Path, wheel: &Path) -> Result<()> {
     run(Command::new(python).args(PIP).args(again).arg(wheel))
 }
 
-/// The tests of the engines, with the lowest versions that the extras allow.
-fn on_the_lowest_versions(root: &Path, wheel: &Path) -> Result<()> {
-    let python = environment(root, "python-lowest", &[LOWEST])?;
-    install(&python, wheel)?;
-    let pytest = ["-m", "pytest", "--quiet", "-p", "no:cacheprovider"];
-    let tests = [
-        "interfaces",
-        "tables",
-        "duckdb",
-        "arrow",
-        "reader",
-        "queries",
-    ]
-    .map(|name| format!("tests/test_{name}.py"));
-    run(Command::new(&python)
-        .args(pytest)
-        .args(tests)
-        .current_dir(root.join(CRATE)))
-}
-
 /// The wheel alone is enough for the first Python block of the README, in every interpreter.
 fn in_an_empty_environment(root: &Path, wheel: &Path) -> Result<()> {
     let folder = target(root).join("python-empty");
-    for interpreter in ["python3"].into_iter().chain(INTERPRETERS) {
-        if !is_there(interpreter) {
+    for interpreter in INTERPRETERS {
+        if !is_installed(interpreter) {
             println!("{interpreter} isn't installed, so the wheel isn't tested with it");
             continue;
         }
-        run(Command::new(interpreter)
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder))?;
-        let python = folder.join("bin/python");
+        let python = venv(interpreter, &folder, &["--clear"])?;
         install(&python, wheel)?;
-        run(Command::new(&python)
-            .arg(root.join(CRATE).join("tests/empty.py"))
-            .arg(root.join("README.md")))?;
+        read_me(root, &python)?;
     }
     Ok(())
 }
 
-/// Whether an interpreter answers.
-fn is_there(interpreter: &str) -> bool {
-    let version = Command::new(interpreter).arg("--version").output();
-    version.is_ok_and(|output| output.status.success())
+/// Runs the first Python block of the README.
+pub(crate) fn read_me(root: &Path, python: &Path) -> Result<()> {
+    let mut script = Command::new(python);
+    script.arg(root.join(CRATE).join("tests/empty.py"));
+    run(script.arg(root.join("README.md")))
 }
 
 /// `uvx tracelake` and `pipx run tracelake`, as if this wheel were the published one.
@@ -157,30 +140,4 @@ fn without_installing(root: &Path, python: &Path, wheel: &Path) -> Result<()> {
             .env("PIPX_HOME", folder.join("pipx")))?;
     }
     Ok(())
-}
-
-/// A Spark cluster whose interpreters have no tracelake: the driver finds the wheel's content on its
-/// path, and sends it.
-fn on_spark(root: &Path, wheel: &Path) -> Result<()> {
-    let python = environment(root, "python-spark", &[SPARK])?;
-    let content = target(root).join("python-spark-wheel");
-    run(Command::new(&python)
-        .args(PIP)
-        .args(["--no-deps", "--upgrade", "--target"])
-        .arg(&content)
-        .arg(wheel))?;
-    let pytest = [
-        "-m",
-        "pytest",
-        "--quiet",
-        "-rs",
-        "-p",
-        "no:cacheprovider",
-        "tests/test_spark.py",
-        "tests/test_spark_read.py",
-    ];
-    run(Command::new(&python)
-        .args(pytest)
-        .env("PYTHONPATH", content)
-        .current_dir(root.join(CRATE)))
 }

@@ -1,5 +1,4 @@
-//! A server by others in a process that ends with this one. It needs nothing but the standard library:
-//! `cargo xtask races` uses it as well.
+//! A server by others in a process that ends with this one.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};

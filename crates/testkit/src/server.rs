@@ -71,6 +71,10 @@ pub enum Answer {
     Silent,
     /// Not at all, and the connection ends; but what was asked for is done.
     Lost,
+    /// Well, but what was asked for is done twice, and the answer is the second one.
+    Twice,
+    /// Well, but a listing lacks this number of the last changes.
+    Late(usize),
 }
 
 /// A status without more.
@@ -86,8 +90,13 @@ pub fn refusal(status: u16, code: &str) -> Answer {
 
 type Rule = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
+type Object = Arc<Vec<u8>>;
+type Files = BTreeMap<String, Object>;
+
 struct Shared {
-    files: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
+    files: Mutex<Files>,
+    /// What objects were before each change, the oldest first.
+    changes: Mutex<Vec<(String, Option<Object>)>>,
     /// Tags other than those of the bytes, by the names of the objects.
     tags: Mutex<BTreeMap<String, String>>,
     /// Parts of objects that aren't complete, by the number of the upload.
@@ -134,6 +143,7 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
             files: Mutex::new(named.map(|(name, bytes)| (name, Arc::new(bytes))).collect()),
+            changes: Mutex::default(),
             tags: Mutex::default(),
             uploads: Mutex::default(),
             begun: AtomicUsize::new(0),
@@ -180,7 +190,6 @@ impl Server {
     }
 
     /// Removes the objects below a prefix, and parts of what isn't complete.
-    #[allow(dead_code, reason = "cargo xtask faults and kill use it")]
     pub fn clear(&self, prefix: &str) {
         let mut files = self.shared.files.lock().unwrap();
         files.retain(|name, _| !name.starts_with(prefix));
@@ -266,8 +275,10 @@ impl Shared {
         answer: Answer,
         writer: &mut dyn Write,
     ) -> std::io::Result<bool> {
-        if let Answer::Lost = answer {
+        if let Answer::Lost | Answer::Twice = answer {
             self.answer(asked, Answer::Well, &mut std::io::sink())?;
+        }
+        if let Answer::Lost = answer {
             return Ok(false);
         }
         if let Answer::Silent = answer {
@@ -302,7 +313,11 @@ impl Shared {
             return Ok(true);
         }
         if asked.query.contains("list-type=2") {
-            let body = self.list(asked);
+            let lacks = match answer {
+                Answer::Late(changes) => changes,
+                _ => 0,
+            };
+            let body = self.list(asked, lacks);
             respond(writer, 200, &[], body.len(), body.as_bytes())?;
             return Ok(true);
         }
@@ -404,7 +419,8 @@ impl Shared {
                 let keys = body.split("<Key>").skip(1);
                 let mut deleted = "<DeleteResult>".to_owned();
                 for key in keys.map(|rest| rest.split_once("</Key>").unwrap().0) {
-                    files.remove(&format!("{}/{key}", path.trim_end_matches('/')));
+                    let name = format!("{}/{key}", path.trim_end_matches('/'));
+                    self.change(&mut files, name, None);
                     deleted += &format!("<Deleted><Key>{key}</Key></Deleted>");
                 }
                 return (200, deleted + "</DeleteResult>");
@@ -425,7 +441,7 @@ impl Shared {
                     "<CompleteMultipartUploadResult><ETag>{}</ETag></CompleteMultipartUploadResult>",
                     tag_of(&bytes)
                 );
-                files.insert(path, Arc::new(bytes));
+                self.change(&mut files, path, Some(bytes));
                 return (200, body);
             }
             ("DELETE", Some(id)) => {
@@ -448,15 +464,24 @@ impl Shared {
                 if is_new && there.is_some() || is_changed || known.is_some_and(is_newer) {
                     return (412, String::new());
                 }
-                files.insert(path, Arc::new(asked.body.clone()));
+                self.change(&mut files, path, Some(asked.body.clone()));
             }
             ("DELETE", None) => {
-                files.remove(&path);
+                self.change(&mut files, path, None);
                 return (204, String::new());
             }
             other => panic!("{other:?} {path}"),
         }
         (200, String::new())
+    }
+
+    /// Puts an object, or removes it.
+    fn change(&self, files: &mut Files, name: String, bytes: Option<Vec<u8>>) {
+        let before = match bytes {
+            Some(bytes) => files.insert(name.clone(), Arc::new(bytes)),
+            None => files.remove(&name),
+        };
+        self.changes.lock().unwrap().push((name, before));
     }
 
     /// The ETag for the bytes of an object.
@@ -465,8 +490,8 @@ impl Shared {
         tags.get(name).cloned().unwrap_or_else(|| tag_of(bytes))
     }
 
-    /// A list of the objects of a bucket, as S3 and Google write it.
-    fn list(&self, asked: &Asked) -> String {
+    /// A list of the objects of a bucket before the last changes, as S3 and Google write it.
+    fn list(&self, asked: &Asked, lacks: usize) -> String {
         let query: BTreeMap<&str, String> = asked
             .query
             .split('&')
@@ -477,7 +502,14 @@ impl Shared {
         let bucket = format!("{}/", asked.path.trim_end_matches('/'));
         let mut body = "<ListBucketResult>".to_owned();
         let mut prefixes = BTreeSet::new();
-        for (name, bytes) in &*self.files.lock().unwrap() {
+        let mut files = self.files.lock().unwrap().clone();
+        for (name, before) in self.changes.lock().unwrap().iter().rev().take(lacks) {
+            match before {
+                Some(bytes) => files.insert(name.clone(), Arc::clone(bytes)),
+                None => files.remove(name),
+            };
+        }
+        for (name, bytes) in &files {
             let Some(rest) = name.strip_prefix(&bucket) else {
                 continue;
             };

@@ -1,12 +1,13 @@
 //! The page of the promises of all traces, from the lists by which the Python tests plant faults.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use tracelake_schema::{TRACES, Trace, render};
+
+use crate::workspace::read;
 
 /// The page.
 pub(super) const PATH: &str = "docs/internals/promises.md";
@@ -71,8 +72,7 @@ pub(super) fn page(root: &Path) -> Result<String> {
     for versions in traces.chunk_by(|one, next| one.family == next.family) {
         let trace = &versions[0];
         let file = format!("{LISTS}/{}.toml", trace.family);
-        let text = fs::read_to_string(root.join(&file)).with_context(|| format!("read {file}"))?;
-        let list: List = toml::from_str(&text).with_context(|| file.clone())?;
+        let list: List = toml::from_str(&read(root, &file)?).with_context(|| file.clone())?;
         let checked = || {
             list.promise
                 .iter()

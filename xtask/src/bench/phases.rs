@@ -1,59 +1,38 @@
-//! `cargo xtask phases`: where the program spends its time on one thread, from samples of perf, by phase of the work.
+//! Where the program spends its time on one thread, from samples of perf, by phase of the work.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
+use tracelake_schema::Trace;
 
-use crate::bench::generated;
-use crate::readers::target;
-use crate::rig::{build_with, published_in_parts, text};
+use super::input::generated;
+use crate::workspace::{empty, output, program, target};
 
 /// Samples a second.
 const FREQUENCY: &str = "4999";
 
-/// The phases, each with texts of which one is in the names of its functions. The first that fits counts.
-const PHASES: &[(&str, &[&str])] = &[
-    ("inflate, with CRC", &["tracelake_source", "crc32"]),
-    ("SHA-256 of input and output", &["sha2", "sha256"]),
-    ("zstd", &["ZSTD_", "HUF_", "FSE_", "HIST_", "XXH64"]),
-    ("split", &["tracelake_encode::split"]),
+/// The phases, each with texts, separated by commas, of which one is in the names of its functions. The first that fits
+/// counts.
+const PHASES: &[(&str, &str)] = &[
+    ("inflate, with CRC", "tracelake_source,crc32"),
+    ("SHA-256 of input and output", "sha2,sha256"),
+    ("zstd", "ZSTD_,HUF_,FSE_,HIST_,XXH64"),
+    ("split", "tracelake_encode::split"),
     (
         "find values in JSON or quotes",
-        &[
-            "tracelake_encode::json",
-            "tracelake_encode::quoted",
-            "csv_core",
-        ],
+        "tracelake_encode::json,tracelake_encode::quoted,csv_core",
     ),
     (
         "look up and parse",
-        &[
-            "digit_cache",
-            "text_cache",
-            "column::cache",
-            "tracelake_encode::wide",
-            "tracelake_encode::value",
-            "plain_numbers",
-            "as tracelake_encode::column::LookUp",
-        ],
+        "digit_cache,text_cache,column::cache,tracelake_encode::wide,tracelake_encode::value,plain_numbers,\
+         as tracelake_encode::column::LookUp",
     ),
-    (
-        "dictionaries, pages, packing",
-        &["tracelake_encode", "hashbrown"],
-    ),
+    ("dictionaries, pages, packing", "tracelake_encode,hashbrown"),
     (
         "copies, allocator",
-        &[
-            "memmove",
-            "memset",
-            "malloc",
-            "free",
-            "realloc",
-            "unlink_chunk",
-        ],
+        "memmove,memset,malloc,free,realloc,unlink_chunk",
     ),
 ];
 
@@ -63,47 +42,25 @@ const REST: &str = "the rest";
 /// The name of the kernel's functions among the samples.
 const KERNEL: &str = "kernel";
 
-/// Converts a table of a generated trace under perf, and prints the share of each phase. Without names, it is the last
-/// table of the trace that is published in parts.
-pub(crate) fn phases(
-    root: &Path,
-    trace: Option<&str>,
-    table: Option<&str>,
-    rows: u64,
-) -> Result<()> {
-    let program = build_with(root, &["--profile", "profiling"], "--bin", "tracelake")?;
-    let trace = match trace {
-        Some(name) => {
-            tracelake_schema::trace(name).with_context(|| format!("no trace is named {name}"))?
-        }
-        None => published_in_parts()?,
-    };
-    let last = trace.tables.last().context("a trace has tables")?.name;
-    let table = table.unwrap_or(last);
-    let source = generated(root, &program, trace, rows)?;
+/// Converts a table of a generated trace under perf, and prints the share of each phase.
+pub(super) fn phases(root: &Path, trace: &Trace, table: &str, rows: u64) -> Result<()> {
+    let program = program(root, &["--profile", "profiling"])?;
+    let source = generated(root, &program, trace, 2, rows)?;
     let folder = target(root).join("phases");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).context("cannot remove the lake of an earlier run")?;
-    }
-    fs::create_dir_all(&folder).context("cannot make a directory for the samples")?;
+    empty(&folder)?;
     let (samples, lake) = (folder.join("samples"), folder.join("lake"));
     let mut record = Command::new("perf");
     record.args(["record", "--quiet", "-e", "cpu-clock", "-F", FREQUENCY]);
     record.arg("-o").arg(&samples).arg("--").arg(&program);
     record.args(["convert", "--threads", "1", "--progress", "none"]);
     record.args(["--tables", table, "--trace", trace.name]);
-    let recorded = record.arg(&source).arg(&lake).output();
-    let recorded = recorded.context("cannot start perf: install it")?;
-    ensure!(recorded.status.success(), "perf: {}", text(&recorded));
+    output(record.arg(&source).arg(&lake))?;
     let mut report = Command::new("perf");
     report.args(["report", "--stdio", "--quiet", "--sort", "symbol"]);
     report.args(["--percent-limit", "0", "-i"]);
-    let reported = report.arg(&samples).output()?;
-    ensure!(reported.status.success(), "perf: {}", text(&reported));
+    let report = output(report.arg(&samples))?;
     println!("| phase | share of the CPU time |\n|---|---|");
-    let mut all: Vec<_> = shares(&String::from_utf8_lossy(&reported.stdout))
-        .into_iter()
-        .collect();
+    let mut all: Vec<_> = shares(&report).into_iter().collect();
     all.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     for (phase, share) in all {
         println!("| {phase} | {share:.1} % |");
@@ -129,7 +86,7 @@ fn phase(symbol: &str) -> &'static str {
     if symbol.contains("[k]") {
         return KERNEL;
     }
-    let fits = |texts: &[&str]| texts.iter().any(|text| symbol.contains(text));
+    let fits = |texts: &str| texts.split(',').any(|text| symbol.contains(text));
     let found = PHASES.iter().find(|(_, texts)| fits(texts));
     found.map_or(REST, |(phase, _)| phase)
 }
