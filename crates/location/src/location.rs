@@ -93,7 +93,7 @@ impl Location {
     pub fn name_or_bucket(&self) -> Option<&str> {
         match self {
             Self::Disk(_) => self.name(),
-            Self::Url(url) => url.name().or_else(|| url.bucket_name()),
+            Self::Url(url) => url.name().or((!url.is_web()).then_some(&url.bucket)),
         }
     }
 
@@ -267,6 +267,15 @@ mod tests {
         assert_eq!(location.join("c").to_string(), "a/b/c");
         assert_eq!(location.name(), Some("b"));
         assert_eq!(location.parent(), Some(Location::Disk("a".into())));
+    }
+
+    #[cfg(not(feature = "urls"))]
+    #[test]
+    fn a_build_without_urls_says_so() {
+        let error = Location::parse("s3://bucket/lake".as_ref()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        let expected = "s3://bucket/lake: this build of tracelake reads no URLs";
+        assert!(error.to_string().starts_with(expected), "{error}");
     }
 
     #[test]

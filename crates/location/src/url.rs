@@ -268,11 +268,6 @@ impl Url {
         name.filter(|name| !name.is_empty())
     }
 
-    /// The name of the bucket; a web server has none.
-    pub(super) fn bucket_name(&self) -> Option<&str> {
-        self.is_bucket().then_some(&self.bucket[..])
-    }
-
     pub(super) fn parent(&self) -> Option<Self> {
         if self.path.is_empty() {
             return None;

@@ -252,11 +252,6 @@ impl Object {
         Ok(entries.collect())
     }
 
-    /// Reports what isn't wrong yet. Only the program shows it.
-    pub(super) fn warn(&self, what: &str) {
-        tracing::warn!("{}: {what}", self.url);
-    }
-
     /// The error for a request that failed.
     pub(super) fn error(&self, doing: &str, failure: Failure) -> Error {
         explain(&self.url, self.unsigned, doing, failure)

@@ -53,8 +53,7 @@ impl Answer {
         }
     }
 
-    /// The next bytes; `None` at the end. After another error than an answer that can't be used, the rest may be asked
-    /// for again.
+    /// The next bytes; `None` at the end. After an error that isn't an unusable answer, the rest may be asked for again.
     async fn next(&mut self) -> std::result::Result<Option<Bytes>, Failure> {
         while self.arrived.is_empty() {
             let stream = self.stream.as_mut().ok_or(Failure::Cut)?;
@@ -224,7 +223,10 @@ impl Transfer {
             };
             match pace.judge(block.len() as u64, begun.elapsed()) {
                 Judgement::Fine => {}
-                Judgement::Slow => self.object.warn("less than 1 KiB arrives in a second"),
+                // Only the program shows it.
+                Judgement::Slow => {
+                    tracing::warn!("{}: less than 1 KiB arrives in a second", self.url());
+                }
                 Judgement::TooSlow => return Err(self.object.error("read", Failure::Slow)),
             }
             if !is_cut {
