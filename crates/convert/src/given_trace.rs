@@ -78,7 +78,7 @@ fn text_of(place: &Location) -> Result<String> {
     };
     let limit = MAX_BYTES as u64;
     let read = match place {
-        Location::Url(url) => url.read_if_there(limit)?,
+        Location::Url(url) => url.read_tagged(limit)?.map(|(bytes, _)| bytes),
         Location::Disk(path) => match File::open(path) {
             Err(error) if error.kind() == Io::NotFound => None,
             Err(error) => return Err(Error::io("open", path, error)),

@@ -122,12 +122,20 @@ pub(crate) fn check_conditions(backend: &dyn Backend, identity: &[u8]) -> Result
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::fmt;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use bytes::Bytes;
-    use tracelake_location::{Listed, Location, Memory, Objects, Url};
+    use async_trait::async_trait;
+    use futures_util::stream::BoxStream;
+    use object_store::memory::InMemory;
+    use object_store::path::Path;
+    use object_store::{
+        CopyOptions, Error as StoreError, GetOptions, GetResult, ListResult, MultipartUpload,
+        ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+        Result as StoreResult,
+    };
+    use tracelake_location::{Location, Url};
 
     use super::*;
     use crate::backend::backend;
@@ -135,61 +143,92 @@ mod tests {
     /// A store whose puts on a condition fail in a way.
     #[derive(Debug)]
     struct Failing {
-        objects: Memory,
+        objects: InMemory,
         /// How many puts are still refused although nothing is there.
         refuses: AtomicUsize,
         /// Whether the answer to a put is lost.
         loses: bool,
     }
 
-    impl Objects for Failing {
-        fn read(&self, path: &str) -> Result<Option<(Bytes, String)>> {
-            self.objects.read(path)
+    impl fmt::Display for Failing {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Failing")
         }
+    }
 
-        fn version(&self, path: &str) -> Result<Option<(u64, String)>> {
-            self.objects.version(path)
-        }
-
-        fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
-            self.objects.list(prefix)
-        }
-
-        fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
-            self.objects.put(path, bytes)
-        }
-
-        fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool> {
+    #[async_trait]
+    impl ObjectStore for Failing {
+        async fn put_opts(
+            &self,
+            path: &Path,
+            bytes: PutPayload,
+            options: PutOptions,
+        ) -> StoreResult<PutResult> {
             let left = self.refuses.load(Ordering::Relaxed);
             if left > 0 {
                 self.refuses.store(left - 1, Ordering::Relaxed);
-                return Ok(false);
+                return Err(StoreError::AlreadyExists {
+                    path: path.to_string(),
+                    source: "refused".into(),
+                });
             }
-            let is_put = self.objects.put_new(path, bytes)?;
+            let put = self.objects.put_opts(path, bytes, options).await;
             match self.loses {
-                true => Err(Error::new(ErrorKind::Failed, "no answer")),
-                false => Ok(is_put),
+                true => Err(StoreError::Generic {
+                    store: "Failing",
+                    source: "no answer".into(),
+                }),
+                false => put,
             }
         }
 
-        fn swap(&self, path: &str, etag: &str, bytes: Bytes) -> Result<bool> {
-            self.objects.swap(path, etag, bytes)
+        async fn get_opts(&self, path: &Path, options: GetOptions) -> StoreResult<GetResult> {
+            self.objects.get_opts(path, options).await
         }
 
-        fn remove(&self, paths: &[&str]) -> Result<()> {
-            self.objects.remove(paths)
+        fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+            self.objects.list(prefix)
+        }
+
+        fn delete_stream(
+            &self,
+            paths: BoxStream<'static, StoreResult<Path>>,
+        ) -> BoxStream<'static, StoreResult<Path>> {
+            self.objects.delete_stream(paths)
+        }
+
+        async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+            self.objects.list_with_delimiter(prefix).await
+        }
+
+        async fn put_multipart_opts(
+            &self,
+            path: &Path,
+            options: PutMultipartOptions,
+        ) -> StoreResult<Box<dyn MultipartUpload>> {
+            self.objects.put_multipart_opts(path, options).await
+        }
+
+        async fn copy_opts(&self, from: &Path, to: &Path, how: CopyOptions) -> StoreResult<()> {
+            self.objects.copy_opts(from, to, how).await
         }
     }
 
     fn put_to(refuses: usize, loses: bool, is_taken: bool) -> Result<Put> {
-        let path = "lake/_tracelake/lake.json".to_owned();
-        let there = is_taken.then(|| (path, Bytes::from_static(b"theirs")));
+        let objects = InMemory::new();
+        if is_taken {
+            let bucket = Url::of_store("bucket", Arc::new(objects.clone()));
+            bucket
+                .join("lake")
+                .join(IDENTITY)
+                .put_new(b"theirs".to_vec())?;
+        }
         let store = Failing {
-            objects: Memory::new(BTreeMap::from_iter(there)),
+            objects,
             refuses: AtomicUsize::new(refuses),
             loses,
         };
-        let url = Url::of_objects("bucket", Arc::new(store)).join("lake");
+        let url = Url::of_store("bucket", Arc::new(store)).join("lake");
         put(
             &*backend(&Location::Url(url)),
             IDENTITY,

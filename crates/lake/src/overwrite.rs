@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf, is_separator};
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_location::{Location, directory};
+use tracelake_location::{Location, disk};
 use tracelake_schema::Trace;
 
 use crate::backend::Hold;
@@ -266,7 +266,7 @@ fn beside(out: &Path, what: &str) -> PathBuf {
 }
 
 fn names(path: &Path) -> Result<Vec<OsString>> {
-    directory::names(path).map_err(|error| Error::io("list", path, error))
+    disk::names(path).map_err(|error| Error::io("list", path, error))
 }
 
 /// The mark of a lake that replaces the one in `out`.

@@ -1,128 +1,89 @@
-//! The server side of a build without the feature `urls`, in which no URL is ever parsed.
+//! In place of `remote` in a build without the feature `urls`, in which no URL is ever made.
 
+use bytes::Bytes;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::{Entry, Listed, LocationKind, Tag, Tagged, Url, Version};
+use crate::entry::{Entry, Listed, LocationKind, Tag, Tagged};
+use crate::url::Url;
 
-fn absent() -> Error {
-    Error::new(ErrorKind::Failed, "this build of tracelake reads no URLs")
-        .hint("build it with the feature `urls`")
+fn absent<T>() -> Result<T> {
+    let error = Error::new(ErrorKind::Failed, "this build of tracelake reads no URLs");
+    Err(error.hint("build it with the feature `urls`"))
 }
 
-pub(super) fn kind(url: &Url) -> Result<Option<LocationKind>> {
-    Err(absent().at(url.to_string()))
+/// Methods that fail.
+macro_rules! absent {
+    ($($visible:vis fn $name:ident($($argument:ty),*) -> $answer:ty;)*) => { $(
+        #[doc = "Fails: this build reads no URLs.\n\n# Errors\nAlways."]
+        $visible fn $name(&self, $(_: $argument),*) -> Result<$answer> {
+            absent()
+        }
+    )* };
 }
 
-pub(super) fn is_there(url: &Url) -> Result<bool> {
-    Err(absent().at(url.to_string()))
-}
-
-pub(super) fn list(url: &Url) -> Result<Vec<Entry>> {
-    Err(absent().at(url.to_string()))
+impl Url {
+    absent! {
+        pub(crate) fn kind() -> Option<LocationKind>;
+        pub(crate) fn is_there() -> bool;
+        pub(crate) fn entries() -> Vec<Entry>;
+        pub fn put_new(Vec<u8>) -> bool;
+        pub fn swap(&Tag, Vec<u8>) -> bool;
+        pub fn read_tagged(u64) -> Option<Tagged>;
+        pub fn read_all(&[String], u64) -> Vec<Option<Vec<u8>>>;
+        pub fn remove_all(&[String]) -> ();
+        pub fn list_all() -> Vec<Listed>;
+        pub fn look_up(&[String]) -> Vec<Listed>;
+        pub fn upload() -> Upload;
+    }
 }
 
 /// An object that can't be read.
 #[derive(Debug)]
-pub(super) struct Download;
+pub(crate) struct Download;
 
 impl Download {
-    pub(super) fn new(_: Url) -> Self {
+    pub(crate) fn new(_: Url) -> Self {
         Self
     }
 
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn prefetch(&mut self) -> Result<()> {
-        Err(absent())
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn read(&mut self, _: &mut [u8], _: Option<&Context>) -> Result<usize> {
-        Err(absent())
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn confirm(&self, _: Option<&Context>) -> Result<Option<String>> {
-        Err(absent())
+    absent! {
+        pub(crate) fn prefetch() -> ();
+        pub(crate) fn read(&mut [u8], Option<&Context>) -> usize;
+        pub(crate) fn confirm(&Context) -> Option<String>;
     }
 }
 
-/// An object that can't be read.
+/// An object that can't be opened.
 #[derive(Debug)]
-pub(crate) struct RemoteFile;
+pub(crate) enum RemoteFile {}
 
 impl RemoteFile {
-    pub(super) fn open(url: &Url) -> Result<Self> {
-        Err(absent().at(url.to_string()))
+    pub(crate) fn open(_: &Url, _: Option<u64>) -> Result<Self> {
+        absent()
     }
 
-    pub(super) fn open_end(url: &Url, _: u64) -> Result<Self> {
-        Err(absent().at(url.to_string()))
+    pub(crate) fn len(&self) -> u64 {
+        match *self {}
     }
 
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn len(&self) -> u64 {
-        0
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn read_at(&self, _: u64, _: u64) -> Result<bytes::Bytes> {
-        Err(absent())
+    absent! {
+        pub(crate) fn read_at(u64, u64) -> Bytes;
     }
 }
 
 /// An object that can't be written.
 #[derive(Debug)]
-pub(super) struct Upload;
+pub enum Upload {}
 
 impl Upload {
-    pub(super) fn begin(url: &Url) -> Result<Self> {
-        Err(absent().at(url.to_string()))
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn write(&mut self, _: &[u8]) -> Result<()> {
-        Err(absent())
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn flush(&mut self) -> Result<()> {
-        Err(absent())
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn set_aside(&mut self) -> Result<()> {
-        Err(absent())
-    }
-
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) fn complete(self) -> Result<()> {
-        Err(absent())
+    absent! {
+        pub fn write(&[u8]) -> ();
+        pub fn flush() -> ();
+        pub fn set_aside() -> ();
+        pub fn complete() -> ();
     }
 }
 
-pub(super) fn abort_dropped_uploads() {}
-
-pub(super) fn versions(_: Vec<Url>) -> Result<Vec<Option<Version>>> {
-    Err(absent())
-}
-
-pub(super) fn list_all(url: &Url) -> Result<Vec<Listed>> {
-    Err(absent().at(url.to_string()))
-}
-
-pub(super) fn swap(url: &Url, _: &Tag, _: Vec<u8>) -> Result<bool> {
-    Err(absent().at(url.to_string()))
-}
-
-pub(super) fn put_new(url: &Url, _: Vec<u8>) -> Result<bool> {
-    Err(absent().at(url.to_string()))
-}
-
-pub(super) fn remove(_: Vec<Url>) -> Result<()> {
-    Err(absent())
-}
-
-pub(super) fn read_all(_: Vec<Url>, _: u64) -> Result<Vec<Option<Tagged>>> {
-    Err(absent())
-}
+/// Does nothing: this build writes no objects.
+pub fn abort_dropped_uploads() {}

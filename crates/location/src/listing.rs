@@ -3,15 +3,14 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::entry::{Entry, LocationKind, SUMS};
-use super::url::stays_inside;
-use super::{Location, objects};
-use crate::directory;
+use crate::disk;
+use crate::entry::{Entry, LocationKind, SUMS};
+use crate::location::Location;
+use crate::url::stays_inside;
 
 /// The largest list that is read, in bytes: more than a hundred thousand lines. A trace has about two thousand.
 pub const SUMS_LIMIT: u64 = 16 << 20;
@@ -55,22 +54,17 @@ impl Listing {
         };
         let mut entries = match (&here, &self.files) {
             (Location::Disk(directory), _) => {
-                let names = directory::names(directory)
-                    .map_err(|error| Error::io("list", directory, error))?;
+                let names =
+                    disk::names(directory).map_err(|error| Error::io("list", directory, error))?;
                 let texts = names.into_iter().filter_map(|name| name.into_string().ok());
                 let entry = |name: String| {
-                    let kind = match fs::metadata(directory.join(&name)) {
-                        Ok(found) if found.is_dir() => LocationKind::Directory,
-                        Ok(found) if found.is_file() => LocationKind::File {
-                            bytes: Some(found.len()),
-                        },
-                        _ => LocationKind::Other,
-                    };
+                    let kind = here.join(&name).kind().ok().flatten();
+                    let kind = kind.unwrap_or(LocationKind::Other);
                     Entry { name, kind }
                 };
                 texts.map(entry).collect()
             }
-            (Location::Url(url), None) => objects::list(url)?,
+            (Location::Url(url), None) => url.entries()?,
             (Location::Url(_), Some(files)) => web_entries(files, path),
         };
         entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -28,12 +28,8 @@ pub fn piece_of(name: &str) -> Option<(&str, u32)> {
     let [first @ b'a'..=b'z', second @ b'a'..=b'z'] = *letters.as_bytes() else {
         return None;
     };
-    (!whole.is_empty()).then(|| {
-        (
-            whole,
-            u32::from(first - b'a') * 26 + u32::from(second - b'a'),
-        )
-    })
+    let number = u32::from(first - b'a') * 26 + u32::from(second - b'a');
+    (!whole.is_empty()).then_some((whole, number))
 }
 
 /// The pieces of a file that isn't there as a whole, in order, up to the first one that is missing.
@@ -48,7 +44,7 @@ pub fn pieces(whole: &Path) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// Reads the pieces of a file one after the other.
+/// Reads the pieces of a file one after the other; a file that is there as a whole is one.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     current: File,
@@ -64,6 +60,13 @@ impl Pieces {
         };
         let current = File::open(first)?;
         Ok(Some(Self { current, rest }))
+    }
+}
+
+impl From<File> for Pieces {
+    fn from(current: File) -> Self {
+        let rest = Vec::new().into_iter();
+        Self { current, rest }
     }
 }
 
@@ -91,21 +94,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let whole = directory.path().join("jobs.csv");
         for (ending, text) in [("aa", "one"), ("ab", ""), ("ac", "two"), ("ae", "four")] {
-            std::fs::write(
-                directory.path().join(format!("jobs.csv.part{ending}")),
-                text,
-            )
-            .unwrap();
+            let path = directory.path().join(format!("jobs.csv.part{ending}"));
+            std::fs::write(path, text).unwrap();
         }
         let mut text = String::new();
         let mut read = Pieces::open(&whole).unwrap().unwrap();
         read.read_to_string(&mut text).unwrap();
         assert_eq!(text, "onetwo");
-        assert!(
-            Pieces::open(&directory.path().join("other"))
-                .unwrap()
-                .is_none()
-        );
+        let other = Pieces::open(&directory.path().join("other"));
+        assert!(other.unwrap().is_none());
     }
 
     #[test]

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tracelake_core::error::Result;
 
-use super::{Location, objects, open_file};
+use crate::disk::open_file;
+use crate::location::Location;
+use crate::remote::RemoteFile;
 
 /// A file on disk or an object, and a position in it.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub struct RandomAccess(Place);
 #[derive(Debug)]
 enum Place {
     Disk(File),
-    Url(Arc<objects::RemoteFile>, u64),
+    Url(Arc<RemoteFile>, u64),
 }
 
 impl RandomAccess {
@@ -25,13 +27,7 @@ impl RandomAccess {
     /// # Errors
     /// If there is no such file, or it can't be opened.
     pub fn open(location: &Location) -> Result<Self> {
-        match location {
-            Location::Disk(path) => open_file(path).map(Place::Disk).map(Self),
-            Location::Url(url) => {
-                let file = Arc::new(objects::RemoteFile::open(url)?);
-                Ok(Self(Place::Url(file, 0)))
-            }
-        }
+        Self::of(location, None)
     }
 
     /// Opens a file to read its end first. That takes one request less than [`Self::open`] if an object has this many
@@ -40,13 +36,14 @@ impl RandomAccess {
     /// # Errors
     /// If there is no such file, or it can't be opened.
     pub fn open_end(location: &Location, size: u64) -> Result<Self> {
-        match location {
-            Location::Disk(_) => Self::open(location),
-            Location::Url(url) => {
-                let file = Arc::new(objects::RemoteFile::open_end(url, size)?);
-                Ok(Self(Place::Url(file, 0)))
-            }
-        }
+        Self::of(location, Some(size))
+    }
+
+    fn of(location: &Location, size: Option<u64>) -> Result<Self> {
+        Ok(Self(match location {
+            Location::Disk(path) => Place::Disk(open_file(path)?),
+            Location::Url(url) => Place::Url(Arc::new(RemoteFile::open(url, size)?), 0),
+        }))
     }
 
     /// Its size in bytes.
@@ -65,10 +62,10 @@ impl RandomAccess {
     /// # Errors
     /// If the system has no more file handles.
     pub fn try_clone(&self) -> io::Result<Self> {
-        match &self.0 {
-            Place::Disk(file) => file.try_clone().map(Place::Disk).map(Self),
-            Place::Url(file, _) => Ok(Self(Place::Url(Arc::clone(file), 0))),
-        }
+        Ok(Self(match &self.0 {
+            Place::Disk(file) => Place::Disk(file.try_clone()?),
+            Place::Url(file, _) => Place::Url(Arc::clone(file), 0),
+        }))
     }
 
     /// Reads this many bytes.

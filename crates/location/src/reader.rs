@@ -1,36 +1,41 @@
 //! The bytes of a file or an object, in order, wherever they come from.
 
-use std::fs::File;
 use std::io::{self, Read};
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 
-use super::objects;
-use super::pieces::Pieces;
+use crate::pieces::Pieces;
+use crate::remote::Download;
 
 /// The bytes of a file or an object, in order.
 #[derive(Debug)]
-pub struct Reader(pub(super) Bytes);
+pub struct Reader(pub(crate) Bytes);
 
 #[derive(Debug)]
-pub(super) enum Bytes {
-    Disk(File),
-    Pieces(Pieces),
-    Url(Box<objects::Download>),
+pub(crate) enum Bytes {
+    Disk(Pieces),
+    Url(Box<Download>),
 }
 
 impl Reader {
     /// Reads some bytes into a buffer that isn't empty; 0 at the end.
     ///
     /// # Errors
-    /// If the disk or the server fails, or the object changes while it is read; [`ErrorKind::Stopped`](tracelake_core::error::ErrorKind::Stopped) if the
-    /// context is cancelled while a server is waited for. A path on disk isn't in the error.
+    /// If the disk or the server fails, or the object changes while it is read;
+    /// [`ErrorKind::Stopped`](tracelake_core::error::ErrorKind::Stopped) if the context is cancelled while a server is
+    /// waited for. A path on disk isn't in the error.
     pub fn read_some(&mut self, context: &Context, into: &mut [u8]) -> Result<usize> {
-        match &mut self.0 {
-            Bytes::Disk(file) => read_uninterrupted(file, into),
-            Bytes::Pieces(pieces) => read_uninterrupted(pieces, into),
-            Bytes::Url(download) => download.read(into, Some(context)),
+        loop {
+            let read = match &mut self.0 {
+                Bytes::Disk(file) => file.read(into),
+                Bytes::Url(download) => return download.read(into, Some(context)),
+            };
+            match read {
+                // A signal.
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read.map_err(from_read),
+            }
         }
     }
 
@@ -40,31 +45,21 @@ impl Reader {
     /// If no thread can be started that waits for servers.
     pub fn prefetch(&mut self) -> Result<()> {
         match &mut self.0 {
-            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(()),
+            Bytes::Disk(_) => Ok(()),
             Bytes::Url(download) => download.prefetch(),
         }
     }
 
-    /// Asks whether what was read so far is still there, and returns what its store names it by. A file on disk isn't asked:
-    /// it stays what it was as long as it is open, unless another process writes into it.
+    /// Asks whether what was read so far is still there, and returns its tag in its store. A file on disk isn't asked: it
+    /// stays what it was as long as it is open, unless another process writes into it.
     ///
     /// # Errors
-    /// If the object has changed since, or can't be asked for; [`ErrorKind::Stopped`](tracelake_core::error::ErrorKind::Stopped) if the context is cancelled.
+    /// If the object has changed since, or can't be asked for;
+    /// [`ErrorKind::Stopped`](tracelake_core::error::ErrorKind::Stopped) if the context is cancelled.
     pub fn confirm(&self, context: &Context) -> Result<Option<String>> {
         match &self.0 {
-            Bytes::Disk(_) | Bytes::Pieces(_) => Ok(None),
-            Bytes::Url(download) => download.confirm(Some(context)),
-        }
-    }
-}
-
-/// Reads again after a signal.
-fn read_uninterrupted(file: &mut impl Read, into: &mut [u8]) -> Result<usize> {
-    loop {
-        match file.read(into) {
-            Ok(read) => return Ok(read),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::disk("read", error)),
+            Bytes::Disk(_) => Ok(None),
+            Bytes::Url(download) => download.confirm(context),
         }
     }
 }
@@ -74,7 +69,6 @@ impl Read for Reader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
             Bytes::Disk(file) => file.read(into),
-            Bytes::Pieces(pieces) => pieces.read(into),
             Bytes::Url(download) => download.read(into, None).map_err(io::Error::other),
         }
     }

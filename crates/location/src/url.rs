@@ -3,15 +3,17 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
+#[cfg(feature = "urls")]
+use std::sync::Arc;
 
+#[cfg(feature = "urls")]
+use object_store::ObjectStore;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::redact;
 
-use super::own_bucket::OwnBucket;
-
-/// Where the bytes of a URL are.
+/// The kind of server that has the bytes of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Scheme {
     S3,
@@ -36,7 +38,7 @@ const KNOWN: &str = "use s3://, gs://, az://, abfss://, https:// or http://, or 
 /// A URL of an object, of what objects start with, or of a file on a web server.
 ///
 /// It is shown without what may be a secret: user name, password and query.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Url {
     pub(super) scheme: Scheme,
     /// The bucket or the container; of a web server, its host and port.
@@ -48,37 +50,27 @@ pub struct Url {
     pub(super) path: String,
     /// Whether it ended in a slash, which names a directory.
     pub(super) ends_in_slash: bool,
-    pub(super) secret: Secret,
-    pub(super) context: UrlContext,
-    pub(super) own: OwnBucket,
-}
-
-/// The context in which the server of a URL is waited for. It's no part of what the URL names, so any two are equal.
-#[derive(Clone, Default)]
-pub(super) struct UrlContext(pub(super) Option<Box<Context>>);
-
-impl PartialEq for UrlContext {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for UrlContext {}
-
-impl fmt::Debug for UrlContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "UrlContext({})", self.0.is_some())
-    }
-}
-
-/// Secrets that a URL of a web server may hold.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub(super) struct Secret {
-    /// `user:password`.
+    /// `user:password` for a web server, a secret.
     pub(super) user: Option<String>,
-    /// The text after the question mark.
+    /// The text after the question mark, which a web server may take for a secret.
     pub(super) query: Option<String>,
+    /// The context in which its server is waited for.
+    pub(super) context: Option<Box<Context>>,
+    /// The bucket, if this process keeps it.
+    #[cfg(feature = "urls")]
+    pub(super) own: Option<Arc<dyn ObjectStore>>,
 }
+
+/// Equal if they name the same, in whatever context.
+impl PartialEq for Url {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+            && self.ends_in_slash == other.ends_in_slash
+            && (&self.user, &self.query) == (&other.user, &other.query)
+    }
+}
+
+impl Eq for Url {}
 
 /// Whether a text is a URL, if perhaps a malformed one.
 pub(super) fn is_url(text: &str) -> bool {
@@ -146,22 +138,12 @@ impl Url {
             None => (rest, None),
         };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let ends_in_slash = path.ends_with('/');
         let (user, host) = match authority.rsplit_once('@') {
             Some((user, host)) => (Some(user.to_owned()), host),
             None => (None, authority),
         };
+        let mut url = Self::new(scheme, host, path);
         let path = path.trim_end_matches('/');
-        let mut url = Self {
-            scheme,
-            bucket: host.to_owned(),
-            account: None,
-            path: path.to_owned(),
-            ends_in_slash,
-            secret: Secret::default(),
-            context: UrlContext::default(),
-            own: OwnBucket::default(),
-        };
         let is_plain = match scheme {
             Scheme::Web(_) => stays_inside(path),
             _ => path.split('/').all(is_name),
@@ -186,7 +168,7 @@ impl Url {
             if path.chars().any(char::is_whitespace) {
                 return Err(wrong("has a blank in it").hint("write %20"));
             }
-            url.secret = Secret { user, query };
+            (url.user, url.query) = (user, query);
             return Ok(url);
         }
         if query.is_some() {
@@ -221,18 +203,36 @@ impl Url {
         Ok(url)
     }
 
-    /// The root of a bucket that this process keeps.
-    pub(super) fn of_bucket(name: &str, own: OwnBucket) -> Self {
+    fn new(scheme: Scheme, bucket: &str, path: &str) -> Self {
         Self {
-            scheme: Scheme::S3,
-            bucket: name.to_owned(),
+            scheme,
+            bucket: bucket.to_owned(),
             account: None,
-            path: String::new(),
-            ends_in_slash: false,
-            secret: Secret::default(),
-            context: UrlContext::default(),
-            own,
+            path: path.trim_end_matches('/').to_owned(),
+            ends_in_slash: path.ends_with('/'),
+            user: None,
+            query: None,
+            context: None,
+            #[cfg(feature = "urls")]
+            own: None,
         }
+    }
+
+    /// The root of a bucket that this process keeps, such as one in memory; shown as a bucket of S3. Requests run on the
+    /// thread that waits for them.
+    #[cfg(feature = "urls")]
+    #[must_use]
+    pub fn of_store(name: &str, store: Arc<dyn ObjectStore>) -> Self {
+        Self {
+            own: Some(store),
+            ..Self::new(Scheme::S3, name, "")
+        }
+    }
+
+    /// Whether it can be written to, and listed.
+    #[must_use]
+    pub fn is_bucket(&self) -> bool {
+        !self.is_web()
     }
 
     pub(super) fn is_web(&self) -> bool {
@@ -266,11 +266,6 @@ impl Url {
     pub(super) fn name(&self) -> Option<&str> {
         let name = self.path.rsplit('/').next();
         name.filter(|name| !name.is_empty())
-    }
-
-    /// The name of the bucket; a web server has none.
-    pub(super) fn bucket_name(&self) -> Option<&str> {
-        self.is_bucket().then_some(&self.bucket[..])
     }
 
     pub(super) fn parent(&self) -> Option<Self> {

@@ -28,6 +28,7 @@ pub mod fuzz;
 mod lake;
 pub mod process;
 mod program;
+#[cfg(feature = "requests")]
 pub mod requests;
 pub mod rows;
 mod score;

@@ -1,17 +1,27 @@
 //! A bucket in memory that counts what it is asked, and a lake that is made in it by the code of `convert` and `commit`.
 
 use std::collections::BTreeMap;
-use std::mem;
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, mem};
 
+use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, TryStreamExt};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result as StoreResult,
+};
 use tracelake_convert::plan::{Plan, Request, Shard, plan};
 use tracelake_convert::run::{Outcome, RunOptions, convert};
 use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_lake::{Commit, CommitOptions};
-use tracelake_location::{Listed, Location, Memory, Objects, Url};
+use tracelake_location::{Location, Url};
 
 use crate::source::{good_row, trace};
 
@@ -59,70 +69,119 @@ impl AddAssign for Requests {
 /// A bucket that counts what it is asked.
 #[derive(Debug, Default)]
 pub struct CountedBucket {
-    objects: Memory,
-    asked: Mutex<Requests>,
+    objects: InMemory,
+    asked: Arc<Mutex<Requests>>,
 }
 
 impl CountedBucket {
     /// The requests since the last call.
     pub fn take(&self) -> Requests {
-        mem::take(&mut *self.asked())
+        mem::take(&mut *count(&self.asked))
     }
 
     /// Its objects, by their paths.
-    pub fn objects(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
-        self.objects.objects()
+    pub fn objects(&self) -> BTreeMap<String, Bytes> {
+        let read = self.objects.list(None).and_then(|found| async move {
+            let bytes = self.objects.get(&found.location).await?.bytes().await?;
+            Ok((found.location.into(), bytes))
+        });
+        let read = read.try_collect().now_or_never();
+        read.expect("memory answers at once").expect("memory")
     }
 
-    fn asked(&self) -> MutexGuard<'_, Requests> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wrote(&self, bytes: &Bytes) {
-        let mut asked = self.asked();
-        asked.writes += 1;
-        asked.bytes_written += bytes.len() as u64;
+    /// Puts an object, uncounted.
+    pub fn insert(&self, path: &str, bytes: impl Into<PutPayload>) {
+        let path = Path::from(path);
+        let put = self.objects.put(&path, bytes.into()).now_or_never();
+        put.expect("memory answers at once").expect("memory");
     }
 }
 
-impl Objects for CountedBucket {
-    fn read(&self, path: &str) -> Result<Option<(Bytes, String)>> {
-        let found = self.objects.read(path)?;
-        let mut asked = self.asked();
-        asked.reads += 1;
-        asked.bytes_read += found.as_ref().map_or(0, |(bytes, _)| bytes.len() as u64);
+fn count(asked: &Mutex<Requests>) -> MutexGuard<'_, Requests> {
+    asked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The error for a request that isn't counted.
+fn uncounted<T>(operation: &str) -> StoreResult<T> {
+    Err(Error::NotImplemented {
+        operation: operation.to_owned(),
+        implementer: "CountedBucket".to_owned(),
+    })
+}
+
+impl fmt::Display for CountedBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CountedBucket")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for CountedBucket {
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> StoreResult<GetResult> {
+        count(&self.asked).reads += 1;
+        let found = self.objects.get_opts(path, options).await?;
+        count(&self.asked).bytes_read += found.range.end - found.range.start;
         Ok(found)
     }
 
-    fn version(&self, path: &str) -> Result<Option<(u64, String)>> {
-        self.asked().reads += 1;
-        self.objects.version(path)
+    async fn put_opts(
+        &self,
+        path: &Path,
+        bytes: PutPayload,
+        options: PutOptions,
+    ) -> StoreResult<PutResult> {
+        *count(&self.asked) += Requests {
+            writes: 1,
+            bytes_written: bytes.content_length() as u64,
+            ..Requests::default()
+        };
+        self.objects.put_opts(path, bytes, options).await
     }
 
-    fn list(&self, prefix: &str) -> Result<Vec<Listed>> {
-        let listed = self.objects.list(prefix)?;
-        self.asked().lists += (listed.len() as u64).div_ceil(PAGE).max(1);
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        count(&self.asked).lists += 1;
+        let asked = Arc::clone(&self.asked);
+        let listed = self.objects.list(prefix).enumerate();
+        let listed = listed.map(move |(number, object)| {
+            if number > 0 && (number as u64).is_multiple_of(PAGE) {
+                count(&asked).lists += 1;
+            }
+            object
+        });
+        listed.boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> StoreResult<ListResult> {
+        let listed = self.objects.list_with_delimiter(prefix).await?;
+        let names = listed.objects.len() + listed.common_prefixes.len();
+        count(&self.asked).lists += (names as u64).div_ceil(PAGE).max(1);
         Ok(listed)
     }
 
-    fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
-        self.wrote(&bytes);
-        self.objects.put(path, bytes)
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, StoreResult<Path>>,
+    ) -> BoxStream<'static, StoreResult<Path>> {
+        let asked = Arc::clone(&self.asked);
+        let paths = paths.enumerate().map(move |(number, path)| {
+            if (number as u64).is_multiple_of(PAGE) {
+                count(&asked).removals += 1;
+            }
+            path
+        });
+        self.objects.delete_stream(paths.boxed())
     }
 
-    fn put_new(&self, path: &str, bytes: Bytes) -> Result<bool> {
-        self.wrote(&bytes);
-        self.objects.put_new(path, bytes)
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        uncounted("put_multipart_opts")
     }
 
-    fn swap(&self, path: &str, etag: &str, bytes: Bytes) -> Result<bool> {
-        self.wrote(&bytes);
-        self.objects.swap(path, etag, bytes)
-    }
-
-    fn remove(&self, paths: &[&str]) -> Result<()> {
-        self.asked().removals += (paths.len() as u64).div_ceil(PAGE);
-        self.objects.remove(paths)
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> StoreResult<()> {
+        uncounted("copy_opts")
     }
 }
 
@@ -141,13 +200,12 @@ impl CountedLake {
     pub fn new(parts: u64) -> Self {
         let bucket = Arc::new(CountedBucket::default());
         let row = Bytes::from(format!("{}\n", good_row(TABLE)));
-        let names =
-            (0..parts).map(|part| format!("trace/{TABLE}/part-{part:05}-of-{parts:05}.csv"));
-        bucket
-            .objects()
-            .extend(names.map(|name| (name, row.clone())));
+        for part in 0..parts {
+            let name = format!("trace/{TABLE}/part-{part:05}-of-{parts:05}.csv");
+            bucket.insert(&name, row.clone());
+        }
         let objects = Arc::clone(&bucket);
-        let root = Location::Url(Url::of_objects("bucket", objects));
+        let root = Location::Url(Url::of_store("bucket", objects));
         Self {
             bucket,
             source: root.join("trace"),

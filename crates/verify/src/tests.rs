@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use object_store::memory::InMemory;
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
@@ -10,7 +11,7 @@ use tracelake_core::Context;
 use tracelake_core::error::ErrorKind;
 use tracelake_core::options::Format;
 use tracelake_core::selection::Sample;
-use tracelake_location::{Location, Memory, Url};
+use tracelake_location::{Location, Url};
 use tracelake_schema::TRACES;
 
 use super::*;
@@ -130,9 +131,9 @@ fn a_file_that_changed_or_is_gone_is_a_finding() {
 #[test]
 fn what_is_no_lake_is_named() {
     let made = Made::new(Format::Parquet, None);
-    let bucket = Location::Url(Url::of_objects(
+    let bucket = Location::Url(Url::of_store(
         "bucket",
-        std::sync::Arc::new(Memory::default()),
+        std::sync::Arc::new(InMemory::new()),
     ));
     let cases = [
         (made.lake().join("nowhere"), "there is nothing here"),

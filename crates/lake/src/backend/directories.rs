@@ -21,7 +21,7 @@ pub(super) struct Directories {
     known: Arc<Mutex<Known>>,
 }
 
-/// What a process knows of the directories of a lake.
+/// The directories of a lake that a process knows of.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// Those that it made for the lake, outermost first.

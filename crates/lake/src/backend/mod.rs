@@ -37,7 +37,7 @@ pub(crate) struct Found {
 pub(crate) struct Version {
     /// The SHA-256 of its bytes, by which a disk knows it.
     pub(crate) sha256: Digest,
-    /// What a bucket knows it by.
+    /// The tag by which a bucket knows it.
     pub(crate) tag: Tag,
 }
 
@@ -52,7 +52,7 @@ impl Found {
 }
 
 impl Version {
-    /// That of no object.
+    /// A version that no object has.
     pub(crate) fn of_nothing() -> Self {
         Self {
             sha256: Digest::of(b""),
@@ -91,7 +91,7 @@ pub(crate) trait Held: Debug + Send + Sync {
     fn leave(self: Box<Self>, act: &mut dyn FnMut() -> Result<Left>) -> Result<()>;
 }
 
-/// What a run leaves.
+/// Whether a run leaves anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
     /// A lake, finished or not.

@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
-use tracelake_location::directory;
+use tracelake_location::disk;
 
 use super::waits::Waits;
 
@@ -39,84 +39,46 @@ pub(crate) trait Written: Write + Debug + Send {
 /// A lock, which is given back when it is dropped.
 pub(crate) trait Lock: Debug + Send + Sync {}
 
-/// An operating system's disk.
+/// An operating system's disk. Each call returns the error of the system.
 pub(crate) trait System: Debug + Send + Sync {
     /// Makes a file, which must not be there.
-    ///
-    /// # Errors
-    /// As every call here, what the system says.
     fn create(&self, path: &Path) -> io::Result<Box<dyn Written>>;
 
     /// Opens a file to read it.
-    ///
-    /// # Errors
-    /// What the system says.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 
-    /// What has a name; `None` if nothing has. A link isn't followed.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// The kind of what has a name; `None` if nothing has. A link isn't followed.
     fn kind(&self, path: &Path) -> io::Result<Option<Kind>>;
 
     /// The names in a directory, sorted.
-    ///
-    /// # Errors
-    /// What the system says.
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
     /// Makes a directory.
-    ///
-    /// # Errors
-    /// What the system says.
     fn make_directory(&self, path: &Path) -> io::Result<()>;
 
     /// Makes sure that the names in a directory are on the disk.
-    ///
-    /// # Errors
-    /// What the system says.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 
     /// Gives a file another name, in the place of what has it.
-    ///
-    /// # Errors
-    /// What the system says.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Gives a file a further name, which nothing may have.
-    ///
-    /// # Errors
-    /// What the system says.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Lets two directories exchange their names in one step.
-    ///
-    /// # Errors
-    /// What the system says; [`io::ErrorKind::Unsupported`] where there is no such step.
+    /// Lets two directories exchange their names in one step; [`io::ErrorKind::Unsupported`] where there is no such step.
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
 
     /// Removes a file, or a link.
-    ///
-    /// # Errors
-    /// What the system says.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
     /// Removes an empty directory.
-    ///
-    /// # Errors
-    /// What the system says.
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
 
     /// Locks a file, which is made if it isn't there; `None` if another process has a lock that excludes this one.
-    ///
-    /// # Errors
-    /// What the system says.
     fn try_lock(&self, path: &Path, is_exclusive: bool) -> io::Result<Option<Box<dyn Lock>>>;
 
     /// Locks a file for this process alone, as [`System::try_lock`] does, once no other process has a lock on it.
-    ///
-    /// # Errors
-    /// What the system says; [`io::ErrorKind::TimedOut`] after an hour.
+    /// Gives up with [`io::ErrorKind::TimedOut`] after an hour.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
 }
 
@@ -213,7 +175,7 @@ impl System for Os {
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        directory::names(path)
+        disk::names(path)
     }
 
     fn make_directory(&self, path: &Path) -> io::Result<()> {

@@ -2,17 +2,17 @@
 
 #![cfg(test)]
 
-use std::collections::BTreeMap;
 use std::fs;
 
+use object_store::memory::InMemory;
 use tempfile::tempdir;
-use tracelake_location::{Memory, Url};
+use tracelake_location::Url;
 
 use super::*;
 use crate::STAGING;
 
 fn bucket() -> Location {
-    let bucket = Url::of_objects("bucket", Arc::new(Memory::new(BTreeMap::new())));
+    let bucket = Url::of_store("bucket", Arc::new(InMemory::new()));
     Location::Url(bucket).join("lake")
 }
 

@@ -78,7 +78,7 @@ impl Place for Bucket {
             worker,
             turns: Arc::clone(turns),
         };
-        let url = Url::of_objects("bucket", Arc::new(objects)).join("lake");
+        let url = Url::of_store("bucket", Arc::new(objects)).join("lake");
         Lake::at(&Location::Url(url))
     }
 }

@@ -1,19 +1,28 @@
 //! What workers do: the commands, on a table of three parts with one row each.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use async_trait::async_trait;
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
+};
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{Codec, OnBadRow};
 use tracelake_core::origin::Origin;
 use tracelake_core::settings::Settings;
-use tracelake_location::{Listed, Location, Objects, Url};
+use tracelake_location::{Location, Url};
 use tracelake_schema::{TRACES, Trace};
 
+use super::bucket::{answer, unused};
 use super::turns::{Turns, World};
 use crate::commit::{Commit, CommitOptions};
 use crate::forget::Forget;
@@ -101,37 +110,50 @@ impl<W: World> Source<W> {
     }
 }
 
-impl<W: World> Objects for Source<W> {
-    fn read(&self, path: &str) -> Result<Option<(Bytes, String)>> {
+impl<W> fmt::Display for Source<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({})", self.worker)
+    }
+}
+
+#[async_trait]
+impl<W: World + 'static> ObjectStore for Source<W> {
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> StoreResult<GetResult> {
         let generation = self.generation();
-        let part = (0..3).find(|&part| name(part) == path);
-        Ok(part.map(|part| (text(part, generation).into(), generation.to_string())))
+        let part = (0..3).find(|&part| name(part) == path.as_ref());
+        let found = part.map(|part| (text(part, generation).into(), generation.to_string()));
+        answer(path, found, options).await
     }
 
-    fn version(&self, path: &str) -> Result<Option<(u64, String)>> {
-        Ok(self
-            .read(path)?
-            .map(|(bytes, tag)| (bytes.len() as u64, tag)))
+    async fn put_opts(&self, _: &Path, _: PutPayload, _: PutOptions) -> StoreResult<PutResult> {
+        unused("put_opts")
     }
 
-    fn list(&self, _: &str) -> Result<Vec<Listed>> {
-        Ok(Vec::new())
+    async fn put_multipart_opts(
+        &self,
+        _: &Path,
+        _: PutMultipartOptions,
+    ) -> StoreResult<Box<dyn MultipartUpload>> {
+        unused("put_multipart_opts")
     }
 
-    fn put(&self, _: &str, _: Bytes) -> Result<()> {
-        Ok(())
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, StoreResult<Path>>,
+    ) -> BoxStream<'static, StoreResult<Path>> {
+        paths
     }
 
-    fn put_new(&self, _: &str, _: Bytes) -> Result<bool> {
-        Ok(false)
+    fn list(&self, _: Option<&Path>) -> BoxStream<'static, StoreResult<ObjectMeta>> {
+        stream::empty().boxed()
     }
 
-    fn swap(&self, _: &str, _: &str, _: Bytes) -> Result<bool> {
-        Ok(false)
+    async fn list_with_delimiter(&self, _: Option<&Path>) -> StoreResult<ListResult> {
+        unused("list_with_delimiter")
     }
 
-    fn remove(&self, _: &[&str]) -> Result<()> {
-        Ok(())
+    async fn copy_opts(&self, _: &Path, _: &Path, _: CopyOptions) -> StoreResult<()> {
+        unused("copy_opts")
     }
 }
 
@@ -196,9 +218,9 @@ impl Command {
             plan: &plan,
             shard,
             on_bad_row: OnBadRow::Fail,
-            source: &Location::Url(Url::of_objects(
+            source: &Location::Url(Url::of_store(
                 "source",
-                Arc::clone(&source) as Arc<dyn Objects>,
+                Arc::clone(&source) as Arc<dyn ObjectStore>,
             )),
             source_of: &|part| name(part.key.file_number),
             output_of: &|part| output(part.key.file_number),

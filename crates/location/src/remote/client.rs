@@ -8,6 +8,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use async_trait::async_trait;
+use http::response::Parts;
 use http_body_util::BodyExt;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
@@ -18,7 +19,7 @@ use reqwest::Certificate;
 use reqwest::redirect::Policy;
 use tracelake_core::error::escape;
 
-use super::body::{self, Announced, UNKNOWN, Unusable, most_of};
+use super::body::{self, Announced, UNKNOWN, Unusable};
 use super::keys;
 
 /// The longest pause that a server's `Retry-After` may ask for.
@@ -52,6 +53,9 @@ const METADATA: &[&str] = &[
 
 /// Paths of a metadata service whose answer becomes a part of the next request.
 const METADATA_WORDS: &[&str] = &["/latest/api/token", "/iam/security-credentials/"];
+
+/// The codes of stores for a bucket that doesn't exist.
+pub(super) const NO_BUCKET: &[&str] = &["NoSuchBucket", "ContainerNotFound"];
 
 /// Marks a request for the bytes of an object. They aren't kept in memory here: their reader decides how many it takes.
 /// Every other answer is small by nature, and is read with a limit.
@@ -185,87 +189,71 @@ impl HttpService for Service {
         let is_metadata = METADATA.contains(&host);
         let asked = Asked::of(&request);
         let response = self.send(request).await?;
-        let status = response.status().as_u16();
+        let (parts, body) = response.into_parts();
+        let status = parts.status.as_u16();
         match status {
-            200..300 => self.usable(&asked, response).await,
-            304 => Ok(without_body(response)),
-            408 | 429 | 500.. => {
-                if let Some(pause) = pause(response.headers()) {
+            200..300 if asked.is_object => return self.object(&asked, parts, body),
+            200..300 => return self.whole(&asked, parts, body).await,
+            304 | 408 | 429 | 500.. => {
+                if let Some(pause) = pause(&parts.headers).filter(|_| status != 304) {
                     tokio::time::sleep(pause).await;
                 }
-                // The request is sent again, or its status is reported.
-                Ok(without_body(response))
+                // The request is sent again, or its status is reported. The body isn't read.
+                return Ok(HttpResponse::from_parts(parts, Vec::new().into()));
             }
-            // object_store knows what these are, once it is known that there is a bucket.
-            404 | 409 | 412 => {
-                let (parts, body) = response.into_parts();
-                let body = body::start(body, BODY).await?;
-                let code = code(&parts.headers, &body);
-                match code.as_deref() {
-                    Some("NoSuchBucket" | "ContainerNotFound") => Err(refusal(status, code, None)),
-                    _ => Ok(HttpResponse::from_parts(parts, body.into())),
-                }
-            }
-            _ if is_metadata => {
-                let (parts, body) = response.into_parts();
-                let body = body::start(body, BODY).await?;
-                Ok(HttpResponse::from_parts(parts, body.into()))
-            }
-            _ => {
-                let (parts, body) = response.into_parts();
-                let body = body::start(body, BODY).await?;
-                let code = code(&parts.headers, &body);
-                let region = text(&parts.headers, "x-amz-bucket-region")
-                    .or_else(|| element(&body, "Region"));
-                Err(refusal(status, code, region))
-            }
+            _ => {}
         }
+        let body = body::start(body, BODY).await?;
+        let code = code(&parts.headers, &body);
+        let is_understood = match status {
+            // object_store knows what these are, once it is known that there is a bucket.
+            404 | 409 | 412 => !NO_BUCKET.contains(&code.as_deref().unwrap_or_default()),
+            _ => is_metadata,
+        };
+        if is_understood {
+            return Ok(HttpResponse::from_parts(parts, body.into()));
+        }
+        let region = word_of(&parts.headers, "x-amz-bucket-region");
+        let refusal = Refusal {
+            status,
+            code,
+            region: region.or_else(|| element(&body, "Region")),
+        };
+        Err(HttpError::new(HttpErrorKind::Unknown, refusal))
     }
 }
 
-/// What went wrong with a request, as object_store's retries ask for it: they repeat what may go better next time.
-/// An error of a certificate, and an answer that isn't HTTP, won't.
+/// The error for a request that failed. object_store repeats those of some kinds; an error of a certificate, and an
+/// answer that isn't HTTP, stay the same.
 fn failed(error: reqwest::Error) -> HttpError {
     let error = error.without_url();
-    let mut kind = HttpErrorKind::Unknown;
-    let mut next = error.source();
-    while let Some(cause) = next {
-        if cause.to_string().contains("invalid peer certificate") {
-            return HttpError::new(HttpErrorKind::Unknown, error);
-        }
-        if kind == HttpErrorKind::Unknown {
-            kind = kind_of(cause);
-        }
-        next = cause.source();
-    }
+    let causes = || std::iter::successors(error.source(), |&cause| cause.source());
+    let is_refused = causes().any(|cause| cause.to_string().contains("invalid peer certificate"));
     let kind = match () {
+        () if is_refused => HttpErrorKind::Unknown,
         () if error.is_timeout() => HttpErrorKind::Timeout,
         () if error.is_connect() => HttpErrorKind::Connect,
         () if error.is_decode() => HttpErrorKind::Decode,
-        () => kind,
+        () => causes().find_map(kind_of).unwrap_or(HttpErrorKind::Unknown),
     };
     HttpError::new(kind, error)
 }
 
-/// What a cause says of a request that failed.
-fn kind_of(cause: &(dyn std::error::Error + 'static)) -> HttpErrorKind {
+/// The kind of an error that has this cause, if the cause is one of those after which another request may succeed.
+fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<HttpErrorKind> {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
     if let Some(cause) = cause.downcast_ref::<hyper::Error>() {
         if cause.is_closed() || cause.is_incomplete_message() || cause.is_body_write_aborted() {
-            return HttpErrorKind::Request;
+            return Some(HttpErrorKind::Request);
         }
-        if cause.is_timeout() {
-            return HttpErrorKind::Timeout;
-        }
+        return cause.is_timeout().then_some(HttpErrorKind::Timeout);
     }
-    match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
-        Some(io::ErrorKind::TimedOut) => HttpErrorKind::Timeout,
-        Some(
-            io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::ConnectionReset
-            | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::UnexpectedEof,
-        ) => HttpErrorKind::Interrupted,
-        _ => HttpErrorKind::Unknown,
+    match cause.downcast_ref::<io::Error>()?.kind() {
+        TimedOut => Some(HttpErrorKind::Timeout),
+        ConnectionAborted | ConnectionReset | BrokenPipe | UnexpectedEof => {
+            Some(HttpErrorKind::Interrupted)
+        }
+        _ => None,
     }
 }
 
@@ -304,12 +292,6 @@ impl Asked {
     }
 }
 
-/// Drops the body of an answer, which isn't read.
-fn without_body(response: HttpResponse) -> HttpResponse {
-    let (parts, _) = response.into_parts();
-    HttpResponse::from_parts(parts, Vec::new().into())
-}
-
 impl Service {
     /// Sends a request. object_store can do this as well, with HTTP/2 and streams, which take crates that nothing
     /// here needs.
@@ -325,25 +307,13 @@ impl Service {
         Ok(response.map(|body| HttpResponseBody::new(body.map_err(failed))))
     }
 
-    /// An answer that object_store can take.
-    async fn usable(
-        &self,
-        asked: &Asked,
-        response: HttpResponse,
-    ) -> Result<HttpResponse, HttpError> {
-        match asked.is_object {
-            true => self.object(asked, response),
-            false => self.whole(asked, response).await,
-        }
-    }
-
     /// An answer that is small by nature.
     async fn whole(
         &self,
         asked: &Asked,
-        response: HttpResponse,
+        mut parts: Parts,
+        body: HttpResponseBody,
     ) -> Result<HttpResponse, HttpError> {
-        let (mut parts, body) = response.into_parts();
         let body = body::whole(body, WHOLE).await?;
         if METADATA_WORDS.iter().any(|path| asked.path.ends_with(path))
             && !body.iter().all(|byte| byte.is_ascii_graphic())
@@ -386,9 +356,13 @@ impl Service {
     }
 
     /// An object, whose bytes are still to come.
-    fn object(&self, asked: &Asked, response: HttpResponse) -> Result<HttpResponse, HttpError> {
+    fn object(
+        &self,
+        asked: &Asked,
+        mut parts: Parts,
+        body: HttpResponseBody,
+    ) -> Result<HttpResponse, HttpError> {
         let is_web = self.connector.is_web;
-        let (mut parts, body) = response.into_parts();
         if is_web {
             check_encoding(&asked.path, &parts.headers)?;
         }
@@ -397,13 +371,15 @@ impl Service {
             _ if is_web => Some(UNKNOWN),
             _ => None,
         };
+        let length = header(&parts.headers, "content-length");
+        let length = length.and_then(|length| length.parse().ok());
+        let most = size.unwrap_or(UNKNOWN).min(length.unwrap_or(UNKNOWN));
         if let Some(size) = size.filter(|_| !parts.headers.contains_key("content-length")) {
             if size == UNKNOWN {
                 check_end(&parts.headers)?;
             }
             parts.headers.insert("content-length", size.into());
         }
-        let most = size.unwrap_or(UNKNOWN).min(most_of(&parts.headers));
         let body = HttpResponseBody::new(Announced::new(body, most));
         Ok(HttpResponse::from_parts(parts, body))
     }
@@ -411,15 +387,11 @@ impl Service {
 
 /// Refuses a body that is not the file itself.
 fn check_encoding(path: &str, headers: &HeaderMap) -> Result<(), Unusable> {
-    let Some(value) = headers.get("content-encoding") else {
-        return Ok(());
-    };
-    let encoding = value.to_str().unwrap_or_default().trim();
+    let encoding = header(headers, "content-encoding").unwrap_or_default();
+    let encoding = encoding.trim();
     // Some servers say so of a file that is gzip itself, and send it as it is.
-    let lower_case = path.to_ascii_lowercase();
-    let is_file = [".gz", ".tgz"]
-        .iter()
-        .any(|ending| lower_case.ends_with(ending));
+    let name = path.to_ascii_lowercase();
+    let is_file = [".gz", ".tgz"].iter().any(|end| name.ends_with(end));
     match &encoding.to_ascii_lowercase()[..] {
         "" | "identity" => Ok(()),
         "gzip" | "x-gzip" if is_file => Ok(()),
@@ -435,10 +407,7 @@ fn check_encoding(path: &str, headers: &HeaderMap) -> Result<(), Unusable> {
 
 /// The bytes that a partial answer has, by its `Content-Range`.
 fn part_of(headers: &HeaderMap) -> Result<u64, Unusable> {
-    let range = headers
-        .get("content-range")
-        .and_then(|range| range.to_str().ok())
-        .unwrap_or_default();
+    let range = header(headers, "content-range").unwrap_or_default();
     size_of_range(range).ok_or_else(|| Unusable {
         reason: format!(
             "the server sends a part of the file with a Content-Range that can't be used: '{}'",
@@ -471,29 +440,23 @@ fn check_end(headers: &HeaderMap) -> Result<(), Unusable> {
     })
 }
 
-fn refusal(status: u16, code: Option<String>, region: Option<String>) -> HttpError {
-    let refusal = Refusal {
-        status,
-        code,
-        region,
-    };
-    HttpError::new(HttpErrorKind::Unknown, refusal)
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }
 
 /// How long the server asks to wait. A date is left to the usual back-off.
 fn pause(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get("retry-after")?.to_str().ok()?.parse().ok()?;
+    let seconds = header(headers, "retry-after")?.parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_PAUSE))
 }
 
 /// The store's name for what is wrong.
 fn code(headers: &HeaderMap, body: &[u8]) -> Option<String> {
-    text(headers, "x-ms-error-code").or_else(|| element(body, "Code"))
+    word_of(headers, "x-ms-error-code").or_else(|| element(body, "Code"))
 }
 
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
-    let value = headers.get(name)?.to_str().ok()?;
-    word(value)
+fn word_of(headers: &HeaderMap, name: &str) -> Option<String> {
+    word(header(headers, name)?)
 }
 
 /// The text of an XML element that holds a single word.

@@ -1,32 +1,42 @@
 //! Checks the environment variables of a store: object_store panics at some values, or only fails with
 //! them.
 
+use std::path::Path;
+
 use reqwest::Certificate;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::super::Url;
-use super::super::url::Scheme;
+use crate::disk::{open_file, read_small};
+use crate::url::{Scheme, Url};
 
 /// The most bytes of a token or a bundle of certificates that are read.
 const SMALL: u64 = 16 << 20;
 
-/// Variables that hold the URL of a server.
-const ENDPOINTS: [(Scheme, &[&str]); 3] = [
-    (
-        Scheme::S3,
-        &[
+/// A rule for the values of variables.
+struct Rule {
+    is_kept: fn(&str) -> bool,
+    /// Whether it's for credentials, which are read only where requests are signed.
+    is_for_credentials: bool,
+    reason: &'static str,
+    hint: &'static str,
+    /// Their first words say of which store they are.
+    variables: &'static [&'static str],
+}
+
+const RULES: [Rule; 3] = [
+    Rule {
+        is_kept: is_endpoint,
+        is_for_credentials: false,
+        reason: "is not the URL of a server",
+        hint: "write http://HOST:PORT or https://HOST",
+        variables: &[
             "AWS_ENDPOINT_URL",
             "AWS_ENDPOINT_URL_S3",
             "AWS_ENDPOINT_URL_STS",
             "AWS_ENDPOINT",
             "AWS_METADATA_ENDPOINT",
             "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        ],
-    ),
-    (Scheme::Gs, &["GOOGLE_BASE_URL"]),
-    (
-        Scheme::Azure,
-        &[
+            "GOOGLE_BASE_URL",
             "AZURE_STORAGE_ENDPOINT",
             "AZURE_ENDPOINT",
             "AZURE_STORAGE_AUTHORITY_HOST",
@@ -35,28 +45,49 @@ const ENDPOINTS: [(Scheme, &[&str]); 3] = [
             "AZURE_IDENTITY_ENDPOINT",
             "IDENTITY_ENDPOINT",
         ],
-    ),
-];
-
-/// Variables whose values are sent in a header.
-const SENT: [(Scheme, &[&str]); 3] = [
-    (
-        Scheme::S3,
-        &[
+    },
+    // A part of a host's name.
+    Rule {
+        is_kept: |value| {
+            value
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        },
+        is_for_credentials: false,
+        reason: "is not a name",
+        hint: "correct it: a name has letters, digits, - and _",
+        variables: &[
+            "AWS_REGION",
+            "AWS_DEFAULT_REGION",
+            "AZURE_STORAGE_ACCOUNT_NAME",
+        ],
+    },
+    Rule {
+        is_kept: |value| can_be_sent(value.as_bytes()),
+        is_for_credentials: true,
+        reason: "has a line end, or another character that can't be sent",
+        hint: "set it again, without anything after the value",
+        variables: &[
             "AWS_ACCESS_KEY_ID",
             "AWS_SECRET_ACCESS_KEY",
             "AWS_SESSION_TOKEN",
+            "GOOGLE_BEARER_TOKEN",
+            "AZURE_STORAGE_TOKEN",
         ],
-    ),
-    (Scheme::Gs, &["GOOGLE_BEARER_TOKEN"]),
-    (Scheme::Azure, &["AZURE_STORAGE_TOKEN"]),
+    },
 ];
 
-/// Variables that are a part of a host's name.
-const HOSTS: [(Scheme, &[&str]); 2] = [
-    (Scheme::S3, &["AWS_REGION", "AWS_DEFAULT_REGION"]),
-    (Scheme::Azure, &["AZURE_STORAGE_ACCOUNT_NAME"]),
-];
+fn is_endpoint(value: &str) -> bool {
+    let url = reqwest::Url::parse(value);
+    value.bytes().all(|byte| byte.is_ascii_graphic())
+        && url.is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// Whether a value can be sent in a header.
+fn can_be_sent(value: &[u8]) -> bool {
+    let mut letters = value.iter();
+    letters.all(|&byte| byte == b' ' || byte.is_ascii_graphic())
+}
 
 /// The variable that names the file of a token, which is sent in a header.
 const TOKEN_FILE: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
@@ -93,43 +124,26 @@ pub(super) fn check(url: &Url, is_signed: bool, variables: Variables<'_>) -> Res
         let error = Error::new(ErrorKind::Failed, format!("{name} {reason}"));
         Err(error.at(url.to_string()).hint(hint))
     };
-    for name in of(&ENDPOINTS, url.scheme) {
-        let Some(value) = variables(name) else {
-            continue;
-        };
-        let endpoint = reqwest::Url::parse(&value).ok().filter(|endpoint| {
-            matches!(endpoint.scheme(), "http" | "https") && endpoint.host().is_some()
-        });
-        if endpoint.is_none() || !value.bytes().all(|byte| byte.is_ascii_graphic()) {
-            let reason = "is not the URL of a server";
-            return wrong(name, reason, "write http://HOST:PORT or https://HOST");
+    let is_read = |name: &str| match url.scheme {
+        Scheme::S3 => name.starts_with("AWS_"),
+        Scheme::Gs => name.starts_with("GOOGLE_"),
+        Scheme::Azure => name.starts_with("AZURE_") || name.starts_with("IDENTITY_"),
+        Scheme::Web(_) => false,
+    };
+    for rule in RULES
+        .iter()
+        .filter(|rule| is_signed || !rule.is_for_credentials)
+    {
+        let is_broken = |name: &str| variables(name).is_some_and(|value| !(rule.is_kept)(&value));
+        let mut names = rule.variables.iter();
+        if let Some(name) = names.find(|name| is_read(name) && is_broken(name)) {
+            return wrong(name, rule.reason, rule.hint);
         }
     }
-    for name in of(&HOSTS, url.scheme) {
-        let is_host = |value: &str| {
-            let mut letters = value.bytes();
-            letters.all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-        };
-        if variables(name).is_some_and(|value| !is_host(&value)) {
-            let hint = "correct it: a name has letters, digits, - and _";
-            return wrong(name, "is not a name", hint);
-        }
-    }
-    if !is_signed {
-        return Ok(());
-    }
-    for name in of(&SENT, url.scheme) {
-        if variables(name).is_some_and(|value| !can_be_sent(value.as_bytes())) {
-            let reason = "has a line end, or another character that can't be sent";
-            return wrong(
-                name,
-                reason,
-                "set it again, without anything after the value",
-            );
-        }
-    }
-    let is_read = url.scheme == Scheme::S3 && INSTEAD.iter().all(|name| variables(name).is_none());
-    if is_read
+    let is_instead = INSTEAD.iter().any(|name| variables(name).is_some());
+    if is_signed
+        && url.scheme == Scheme::S3
+        && !is_instead
         && let Some(path) = variables(TOKEN_FILE)
         && !can_be_sent(&read(url, TOKEN_FILE, &path)?)
     {
@@ -160,22 +174,12 @@ pub(super) fn certificates(
     Ok(Some(found))
 }
 
-/// The variables of a store.
-fn of(all: &[(Scheme, &'static [&'static str])], scheme: Scheme) -> &'static [&'static str] {
-    let found = all.iter().find(|(of, _)| *of == scheme);
-    found.map_or(&[][..], |(_, names)| *names)
-}
-
-fn can_be_sent(value: &[u8]) -> bool {
-    value
-        .iter()
-        .all(|&byte| byte == b' ' || byte.is_ascii_graphic())
-}
-
 /// Reads the small file that a variable names.
 fn read(url: &Url, name: &str, path: &str) -> Result<Vec<u8>> {
-    let location = super::super::Location::Disk(path.into());
-    location.read_small(SMALL).map_err(|error| {
+    let path = Path::new(path);
+    let bytes = open_file(path).and_then(|file| read_small(file, SMALL));
+    bytes.map_err(|error| {
+        let error = error.or_at(path);
         let reason = format!("{name} names a file that can't be read: {error}");
         Error::new(ErrorKind::Failed, reason)
             .at(url.to_string())
@@ -195,6 +199,8 @@ mod tests {
     #[test]
     fn values_that_no_store_can_be_made_with_are_errors_that_name_the_variable() {
         const S3: &str = "s3://bucket/a";
+        const GS: &str = "gs://bucket/a";
+        const AZ: &str = "az://bucket/a";
         for (url, name, value) in [
             (S3, "AWS_ENDPOINT_URL", "ht!tp://host"),
             (S3, "AWS_ENDPOINT_URL", "localhost:9000"),
@@ -207,13 +213,13 @@ mod tests {
             (S3, "AWS_REGION", "eu west"),
             (S3, "AWS_REGION", "SECRET/SECRET"),
             (S3, "AWS_ENDPOINT_URL", "SECRET/SECRET"),
-            ("az://bucket/a", "AZURE_STORAGE_ACCOUNT_NAME", "SECRET="),
             (S3, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "/nowhere"),
-            ("gs://bucket/a", "GOOGLE_BASE_URL", "host\n"),
-            ("gs://bucket/a", "GOOGLE_BEARER_TOKEN", "SECRET\r\n"),
-            ("az://bucket/a", "AZURE_STORAGE_ENDPOINT", "host"),
-            ("az://bucket/a", "AZURE_STORAGE_TOKEN", "SECRET\n"),
-            ("az://bucket/a", "AZURE_STORAGE_ACCOUNT_NAME", "a/b"),
+            (GS, "GOOGLE_BASE_URL", "host\n"),
+            (GS, "GOOGLE_BEARER_TOKEN", "SECRET\r\n"),
+            (AZ, "AZURE_STORAGE_ACCOUNT_NAME", "SECRET="),
+            (AZ, "AZURE_STORAGE_ENDPOINT", "host"),
+            (AZ, "AZURE_STORAGE_TOKEN", "SECRET\n"),
+            (AZ, "AZURE_STORAGE_ACCOUNT_NAME", "a/b"),
         ] {
             let error = checked(url, name, value).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{url}: {name} ")), "{error}");
@@ -222,7 +228,7 @@ mod tests {
         assert!(checked(S3, "AWS_ENDPOINT_URL", "http://localhost:9000").is_ok());
         assert!(checked(S3, "AWS_SESSION_TOKEN", "a+b/c==").is_ok());
         // Variables of another store aren't looked at, nor are unused ones.
-        assert!(checked("gs://bucket/a", "AWS_SESSION_TOKEN", "SECRET\n").is_ok());
+        assert!(checked(GS, "AWS_SESSION_TOKEN", "SECRET\n").is_ok());
         let url = Url::parse("s3://bucket/a").unwrap();
         let unused = |name: &str| name.contains("TOKEN").then(|| "SECRET\n".to_owned());
         assert!(check(&url, true, &unused).is_err());

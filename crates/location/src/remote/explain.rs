@@ -9,11 +9,10 @@ use object_store::client::{HttpError, HttpErrorKind};
 use tracelake_core::error::{Error, ErrorKind, Replaced, Unanswered, escape};
 use tracelake_core::redact::redacted;
 
-use super::super::Url;
-use super::super::url::Scheme;
 use super::body::Unusable;
-use super::client::Refusal;
+use super::client::{NO_BUCKET, Refusal};
 use super::environment::is_set;
+use crate::url::{Scheme, Url};
 
 /// The longest foreign reason that is shown, in bytes.
 const REASON: usize = 200;
@@ -71,16 +70,16 @@ impl Failure {
     }
 }
 
+/// An error and its causes.
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
 /// The first cause of a type.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(found);
-        }
-        cause = error.source();
-    }
-    None
+    causes(error).find_map(|cause| cause.downcast_ref::<T>())
 }
 
 /// The last cause, without what may be a secret.
@@ -89,10 +88,7 @@ fn last(error: &(dyn StdError + 'static)) -> String {
     if find::<serde_json::Error>(error).is_some() {
         return "the answer is not the JSON that was expected".to_owned();
     }
-    let mut last = error;
-    while let Some(cause) = last.source() {
-        last = cause;
-    }
+    let last = causes(error).last().unwrap_or(error);
     let text = redacted(&last.to_string());
     let text = match text.split_once("WebIdentity response: ") {
         Some((reason, _)) => format!("{reason}WebIdentity response"),
@@ -101,33 +97,28 @@ fn last(error: &(dyn StdError + 'static)) -> String {
     escape(text.as_bytes(), REASON)
 }
 
-/// The environment of a store, for hints.
-struct Environment {
-    credentials: &'static str,
-    endpoint: &'static str,
+/// The variables of a store for hints, or what is in their place.
+fn credentials(url: &Url) -> &'static str {
+    match url.scheme {
+        Scheme::S3 => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        Scheme::Gs => "GOOGLE_APPLICATION_CREDENTIALS",
+        Scheme::Azure => "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_KEY",
+        Scheme::Web(_) => "user name and password in the URL",
+    }
 }
 
-fn environment(scheme: Scheme) -> Environment {
-    let (credentials, endpoint) = match scheme {
-        Scheme::S3 => (
-            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-            "AWS_ENDPOINT_URL",
-        ),
-        Scheme::Gs => ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_BASE_URL"),
-        Scheme::Azure => (
-            "AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_KEY",
-            "AZURE_STORAGE_ENDPOINT",
-        ),
-        Scheme::Web(_) => ("user name and password in the URL", "the host"),
-    };
-    Environment {
-        credentials,
-        endpoint,
+fn endpoint(url: &Url) -> &'static str {
+    match url.scheme {
+        Scheme::S3 => "AWS_ENDPOINT_URL",
+        Scheme::Gs => "GOOGLE_BASE_URL",
+        Scheme::Azure => "AZURE_STORAGE_ENDPOINT",
+        Scheme::Web(_) => "the host",
     }
 }
 
 /// The error for a request of `url` that failed.
 pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) -> Error {
+    let cannot = |why: &str| format!("cannot {doing}: {why}");
     let (reason, hint) = match &failure {
         Failure::Missing => (
             "there is no such object".to_owned(),
@@ -138,11 +129,11 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             .to_owned(),
         ),
         Failure::NoSuchRange => (
-            format!("cannot {doing}: the server says that it doesn't have that range"),
+            cannot("the server says that it doesn't have that range"),
             AGAIN.to_owned(),
         ),
         Failure::NoRanges => (
-            format!("cannot {doing}: the server doesn't do what was asked"),
+            cannot("the server doesn't do what was asked"),
             "download the file, and name it".to_owned(),
         ),
         Failure::Changed => (
@@ -150,19 +141,20 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
             "when it no longer changes, run the same command again".to_owned(),
         ),
         Failure::Cut => (
-            format!("cannot {doing}: the connection was cut repeatedly"),
+            cannot("the connection was cut repeatedly"),
             AGAIN.to_owned(),
         ),
         Failure::Slow => (
-            format!("cannot {doing}: less than 1 KiB arrived in a second for five minutes"),
+            cannot("less than 1 KiB arrived in a second for five minutes"),
             AGAIN.to_owned(),
         ),
-        Failure::Other(error) => match find::<Unusable>(error) {
-            Some(unusable) => (
-                format!("cannot {doing}: {unusable}"),
-                unusable.hint.to_owned(),
-            ),
-            None => other(url, unsigned, doing, error),
+        Failure::Other(error) => match (find::<Unusable>(error), find::<Refusal>(error)) {
+            (Some(unusable), _) => (cannot(&unusable.reason), unusable.hint.to_owned()),
+            (None, Some(refusal)) => refused(url, unsigned, doing, refusal),
+            (None, None) => {
+                let (reason, hint) = unanswered(url, error);
+                (cannot(&reason), hint)
+            }
         },
     };
     let error = Error::new(ErrorKind::Failed, reason)
@@ -175,33 +167,56 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
     }
 }
 
-fn other(url: &Url, unsigned: bool, doing: &str, error: &object_store::Error) -> (String, String) {
-    match (find::<Refusal>(error), find::<HttpError>(error)) {
-        (Some(refusal), _) => refused(url, unsigned, doing, refusal),
-        (None, Some(http)) => unreachable(url, doing, http),
-        (None, None) => match status(error) {
+/// The reason and the hint for a request to which no answer is known, or only a status.
+fn unanswered(url: &Url, error: &object_store::Error) -> (String, String) {
+    let check = || format!("check the URL and {}", endpoint(url));
+    let Some(http) = find::<HttpError>(error) else {
+        return match status(error) {
             Some((status, true)) => (
-                format!("cannot {doing}: status {status}, again and again"),
+                format!("status {status}, again and again"),
                 AGAIN.to_owned(),
             ),
-            Some((status, false)) => (
-                format!("cannot {doing}: status {status}"),
-                format!("check the URL and {}", environment(url.scheme).endpoint),
-            ),
-            None => (
-                format!("cannot {doing}: {}", last(error)),
-                format!("check the URL and {}", environment(url.scheme).endpoint),
-            ),
-        },
-    }
+            Some((status, false)) => (format!("status {status}"), check()),
+            None => (last(error), check()),
+        };
+    };
+    let reason = last(http);
+    let hint = if reason.contains("certificate") {
+        let variable = match url.scheme {
+            Scheme::S3 => "AWS_CA_BUNDLE",
+            _ => "SSL_CERT_FILE",
+        };
+        format!("set {variable} to the certificates to trust, if this is the right server")
+    } else if http.kind() == HttpErrorKind::Connect {
+        format!("check the network, the URL and {}", endpoint(url))
+    } else {
+        AGAIN.to_owned()
+    };
+    (reason, hint)
 }
+
+/// The codes of stores for a bucket in another region.
+const OTHER_REGION: &[&str] = &[
+    "PermanentRedirect",
+    "AuthorizationHeaderMalformed",
+    "IllegalLocationConstraintException",
+];
+
+/// The codes of stores for credentials that are wrong.
+const WRONG_CREDENTIALS: &[&str] = &[
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+    "AuthenticationFailed",
+    "InvalidAuthenticationInfo",
+];
 
 const AGAIN: &str = "run the same command again; what is finished is kept";
 
 /// The status of the last answer, and whether the request was tried again because of it.
 fn status(error: &object_store::Error) -> Option<(String, bool)> {
-    let mut causes = std::iter::successors(error.source(), |&error| error.source());
-    causes.find_map(|cause| {
+    causes(error).skip(1).find_map(|cause| {
         let text = cause.to_string();
         let (_, end) = text.split_once("status code: ")?;
         let status = end.split(": ").next()?;
@@ -226,89 +241,53 @@ fn export_profile(url: &Url) -> Option<String> {
 /// The hint if there are no credentials that are read.
 fn set_credentials(url: &Url) -> String {
     export_profile(url).unwrap_or_else(|| {
-        let credentials = environment(url.scheme).credentials;
-        format!("set {credentials}; docs/object-stores.md lists the variables")
+        format!(
+            "set {}; docs/object-stores.md lists the variables",
+            credentials(url)
+        )
     })
 }
 
 fn refused(url: &Url, unsigned: bool, doing: &str, refusal: &Refusal) -> (String, String) {
-    let names = environment(url.scheme);
-    let code = refusal.code.as_deref();
-    let is_region = matches!(
-        code,
-        Some(
-            "PermanentRedirect"
-                | "AuthorizationHeaderMalformed"
-                | "IllegalLocationConstraintException"
-        )
-    );
-    if url.scheme == Scheme::S3 && (is_region || (300..400).contains(&refusal.status)) {
-        let region = refusal.region.as_deref();
-        return (
-            "the bucket is in another region".to_owned(),
-            match region {
-                Some(region) => format!("set AWS_REGION={region}"),
-                None => "set AWS_REGION to the region of the bucket".to_owned(),
-            },
-        );
+    let code = refusal.code.as_deref().unwrap_or_default();
+    let is_redirected = (300..400).contains(&refusal.status);
+    if url.scheme == Scheme::S3 && (is_redirected || OTHER_REGION.contains(&code)) {
+        let hint = match &refusal.region {
+            Some(region) => format!("set AWS_REGION={region}"),
+            None => "set AWS_REGION to the region of the bucket".to_owned(),
+        };
+        return ("the bucket is in another region".to_owned(), hint);
     }
-    match (code, refusal.status) {
-        (Some("NoSuchBucket" | "ContainerNotFound"), _) => (
+    match refusal.status {
+        _ if NO_BUCKET.contains(&code) => (
             "there is no such bucket".to_owned(),
             "check its name; tracelake schema TRACE prints where a trace is published".to_owned(),
         ),
-        (
-            Some(
-                "InvalidAccessKeyId"
-                | "SignatureDoesNotMatch"
-                | "ExpiredToken"
-                | "InvalidToken"
-                | "AuthenticationFailed"
-                | "InvalidAuthenticationInfo",
-            ),
-            _,
-        ) => (
+        _ if WRONG_CREDENTIALS.contains(&code) => (
             format!("the credentials are wrong: {refusal}"),
-            format!("check {}", names.credentials),
+            format!("check {}", credentials(url)),
         ),
-        (Some("RequestTimeTooSkewed"), _) => (
+        _ if code == "RequestTimeTooSkewed" => (
             "the clock of this machine is wrong".to_owned(),
             "set it".to_owned(),
         ),
-        (_, 401 | 403) if unsigned => (
+        401 | 403 if unsigned => (
             format!("forbidden without credentials: {refusal}"),
             match url.scheme {
                 Scheme::Web(_) => "check that the URL is public and hasn't expired".to_owned(),
                 _ => set_credentials(url),
             },
         ),
-        (_, 401 | 403) => (
+        401 | 403 => (
             format!("forbidden with these credentials: {refusal}"),
             export_profile(url)
-                .unwrap_or_else(|| format!("check {} and what they allow", names.credentials)),
+                .unwrap_or_else(|| format!("check {} and what they allow", credentials(url))),
         ),
         _ => (
             format!("cannot {doing}: the server refuses: {refusal}"),
-            format!("check the URL and {}", names.endpoint),
+            format!("check the URL and {}", endpoint(url)),
         ),
     }
-}
-
-fn unreachable(url: &Url, doing: &str, error: &HttpError) -> (String, String) {
-    let names = environment(url.scheme);
-    let reason = last(error);
-    let hint = if reason.contains("certificate") {
-        let variable = match url.scheme {
-            Scheme::S3 => "AWS_CA_BUNDLE",
-            _ => "SSL_CERT_FILE",
-        };
-        format!("set {variable} to the certificates to trust, if this is the right server")
-    } else if error.kind() == HttpErrorKind::Connect {
-        format!("check the network, the URL and {}", names.endpoint)
-    } else {
-        AGAIN.to_owned()
-    };
-    (format!("cannot {doing}: {reason}"), hint)
 }
 
 /// The error for a store that is written to without credentials.
@@ -329,16 +308,14 @@ pub(super) fn misconfigured(url: &Url, error: &object_store::Error) -> Error {
              abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
                 .to_owned(),
         ),
-        _ => {
-            let names = environment(url.scheme);
-            (
-                "the environment doesn't describe a store that can be used".to_owned(),
-                format!(
-                    "check {} and {}; docs/object-stores.md lists the variables",
-                    names.credentials, names.endpoint
-                ),
-            )
-        }
+        _ => (
+            "the environment doesn't describe a store that can be used".to_owned(),
+            format!(
+                "check {} and {}; docs/object-stores.md lists the variables",
+                credentials(url),
+                endpoint(url)
+            ),
+        ),
     };
     Error::new(ErrorKind::Failed, reason)
         .at(url.to_string())
@@ -349,78 +326,34 @@ pub(super) fn misconfigured(url: &Url, error: &object_store::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// What is said of this refusal, and the hint.
-    fn said(url: &str, unsigned: bool, status: u16, code: &str) -> (String, String) {
-        let code = Some(code.to_owned()).filter(|code| !code.is_empty());
-        let refusal = Refusal {
-            status,
-            code,
-            region: None,
-        };
-        refused(&Url::parse(url).unwrap(), unsigned, "read", &refusal)
-    }
-
     #[test]
     fn a_refusal_says_what_to_do() {
-        let (bucket, web) = ("s3://bucket/a", "https://example.org/a");
-        let cases = [
-            (bucket, false, 301, "", "in another region", "AWS_REGION"),
-            (
-                bucket,
-                false,
-                404,
-                "NoSuchBucket",
-                "no such bucket",
-                "check its name",
-            ),
-            (
-                bucket,
-                false,
-                403,
-                "SignatureDoesNotMatch",
-                "credentials are wrong",
-                "check ",
-            ),
-            (
-                bucket,
-                false,
-                403,
-                "RequestTimeTooSkewed",
-                "the clock",
-                "set it",
-            ),
-            (
-                bucket,
-                false,
-                403,
-                "AccessDenied",
-                "forbidden with these",
-                "check ",
-            ),
-            (
-                bucket,
-                true,
-                403,
-                "AccessDenied",
-                "forbidden without",
-                "set ",
-            ),
-            (web, true, 401, "", "forbidden without", "the URL is public"),
-            (
-                bucket,
-                false,
-                409,
-                "",
-                "cannot read: the server refuses",
-                "check the URL",
-            ),
-        ];
-        for (url, unsigned, status, code, reason, hint) in cases {
-            let found = said(url, unsigned, status, code);
-            assert!(found.0.contains(reason), "{found:?}");
+        const CASES: &str = "
+            s3://b/a signed 301 - | in another region | AWS_REGION
+            s3://b/a signed 404 NoSuchBucket | no such bucket | check its name
+            s3://b/a signed 403 SignatureDoesNotMatch | credentials are wrong | check
+            s3://b/a signed 403 RequestTimeTooSkewed | the clock | set it
+            s3://b/a signed 403 AccessDenied | forbidden with these | check
+            s3://b/a unsigned 403 AccessDenied | forbidden without | set
+            https://host/a unsigned 401 - | forbidden without | the URL is public
+            s3://b/a signed 409 - | cannot read: the server refuses | check the URL";
+        for case in CASES.lines().skip(1) {
+            let words: Vec<&str> = case
+                .split(['|', ' '])
+                .filter(|word| !word.is_empty())
+                .collect();
+            let said: Vec<&str> = case.split('|').map(str::trim).collect();
+            let refusal = Refusal {
+                status: words[2].parse().unwrap(),
+                code: Some(words[3].to_owned()).filter(|code| code != "-"),
+                region: None,
+            };
+            let url = Url::parse(words[0]).unwrap();
+            let (reason, hint) = refused(&url, words[1] == "unsigned", "read", &refusal);
+            assert!(reason.contains(said[1]), "{case}: {reason}");
             // On a machine with a profile, the hint is how to export it.
-            let is_exported = found.1.contains("export-credentials");
-            assert!(is_exported || found.1.contains(hint), "{found:?}");
+            let is_exported = hint.contains("export-credentials");
+            assert!(is_exported || hint.contains(said[2]), "{case}: {hint}");
         }
     }
 }

@@ -11,38 +11,23 @@ const ELEMENTS: &[&str] = &["Key", "Prefix", "Name"];
 
 /// A list as a store sends it, whose keys all have parts that object_store takes.
 pub(super) fn marked(list: String) -> String {
+    let elements = || {
+        list.split('<')
+            .map(|element| (element, marked_element(element)))
+    };
     // Nearly all lists stay as they are, and aren't copied.
-    let mut read = String::new();
-    let (mut copied, mut at) = (0, 0);
-    while let Some((start, end)) = next_key(&list[at..]) {
-        let (start, end) = (at + start, at + end);
-        if let Some(key) = marked_key(&list[start..end]) {
-            read.push_str(&list[copied..start]);
-            read.push_str(&key);
-            copied = end;
-        }
-        at = end;
-    }
-    if copied == 0 {
+    if elements().all(|(_, marked)| marked.is_none()) {
         return list;
     }
-    read.push_str(&list[copied..]);
-    read
+    let elements = elements().map(|(element, marked)| marked.unwrap_or_else(|| element.to_owned()));
+    elements.collect::<Vec<_>>().join("<")
 }
 
-/// Where the next key starts and ends.
-fn next_key(list: &str) -> Option<(usize, usize)> {
-    let mut tags = list.match_indices('<');
-    tags.find_map(|(at, _)| {
-        let tag = &list[at + 1..];
-        let mut elements = ELEMENTS.iter();
-        let element = elements.find(|element| {
-            let rest = tag.strip_prefix(*element);
-            rest.is_some_and(|rest| rest.starts_with('>'))
-        })?;
-        let start = at + 1 + element.len() + 1;
-        Some((start, start + list[start..].find('<')?))
-    })
+/// An element without the start of its tag, if it holds a key that has to be marked.
+fn marked_element(element: &str) -> Option<String> {
+    let (tag, key) = element.split_once('>')?;
+    let key = ELEMENTS.contains(&tag).then(|| marked_key(key))??;
+    Some(format!("{tag}>{key}"))
 }
 
 /// A key with its empty parts and its dots marked; `None` if it has none. A slash at its end is allowed.

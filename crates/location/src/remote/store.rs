@@ -18,11 +18,10 @@ use percent_encoding::percent_decode_str;
 use tracelake_core::error::Result;
 use tracelake_schema::TRACES;
 
-use super::super::Url;
-use super::super::url::Scheme;
 use super::client::{Connector, is_truthy};
 use super::environment::{self, is_set};
 use super::explain::misconfigured;
+use crate::url::{Scheme, Url};
 
 /// How long the metadata service of a cloud machine may take to hand out credentials.
 const METADATA_PATIENCE: Duration = Duration::from_secs(1);
@@ -117,10 +116,8 @@ fn google_file() -> Option<std::path::PathBuf> {
         false => ("HOME", ".config/gcloud"),
     };
     let home = std::path::PathBuf::from(std::env::var_os(variable)?);
-    Some(
-        home.join(below)
-            .join("application_default_credentials.json"),
-    )
+    let folder = home.join(below);
+    Some(folder.join("application_default_credentials.json"))
 }
 
 /// Whether a bucket is one that a publisher has put a trace into, for everybody to read.
@@ -132,62 +129,26 @@ fn is_published(url: &Url) -> bool {
     })
 }
 
-/// A bucket, or the client for a web server.
-#[derive(Clone)]
-pub(super) struct Store {
-    pub(super) objects: Arc<dyn ObjectStore>,
-    /// Whether requests aren't signed.
-    pub(super) unsigned: bool,
-}
+/// A store that is open, and whether requests to it aren't signed.
+pub(super) type Store = (Arc<dyn ObjectStore>, bool);
 
-/// Without the store itself, which shows the URL that it was made of.
-impl fmt::Debug for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Store(unsigned: {})", self.unsigned)
+/// Opens the store of a bucket by the environment, or a web server, seen from one file.
+pub(super) async fn open(url: &Url) -> Result<Store> {
+    if url.is_web() {
+        let has_secret = url.user.is_some() || url.query.is_some();
+        return Ok((build(url, true)?.0, !has_secret));
     }
-}
-
-/// A web server, seen from one file.
-pub(super) fn web(url: &Url) -> Result<Store> {
-    let mut address = url.to_string();
-    if let Some(query) = &url.secret.query {
-        address = format!("{address}?{query}");
-    }
-    let authorization = url.secret.user.as_ref().map(|user| {
-        let decoded: Vec<u8> = percent_decode_str(user).collect();
-        let text = format!("Basic {}", STANDARD.encode(decoded));
-        let mut value = HeaderValue::from_str(&text).expect("base64 is ASCII");
-        value.set_sensitive(true);
-        value
-    });
-    let store = HttpBuilder::new()
-        .with_url(address)
-        .with_retry(retry())
-        .with_client_options(ClientOptions::new().with_allow_http(true))
-        .with_http_connector(Connector {
-            is_web: true,
-            authorization,
-            ..Connector::default()
-        })
-        .build();
-    Ok(Store {
-        objects: Arc::new(store.map_err(|error| misconfigured(url, &error))?),
-        unsigned: url.secret == Default::default(),
-    })
-}
-
-/// Makes the store of a bucket from the environment.
-pub(super) async fn bucket(url: &Url) -> Result<Store> {
     let signing = Signing::of(url);
     environment::check(url, signing != Signing::Unsigned, &environment::variable)?;
     tracing::debug!(url = url.root(), ?signing, "opening a store");
     if signing != Signing::AskMetadata {
-        return build(url, signing == Signing::Unsigned).map(|(store, _)| store);
+        let unsigned = signing == Signing::Unsigned;
+        return Ok((build(url, unsigned)?.0, unsigned));
     }
     let (signed, credentials) = build(url, false)?;
     match tokio::time::timeout(METADATA_PATIENCE, credentials).await {
-        Ok(true) => Ok(signed),
-        _ => build(url, true).map(|(store, _)| store),
+        Ok(true) => Ok((signed, false)),
+        _ => Ok((build(url, true)?.0, true)),
     }
 }
 
@@ -202,15 +163,15 @@ where
     Box::pin(async move { provider.get_credential().await.is_ok() })
 }
 
-fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
+fn build(url: &Url, unsigned: bool) -> Result<(Arc<dyn ObjectStore>, Credentials)> {
     let failed = |error: object_store::Error| misconfigured(url, &error);
     let bucket = url.bucket.clone();
-    let connector = Connector {
+    let mut connector = Connector {
         is_signed: !unsigned,
         certificates: environment::certificates(url, &environment::variable)?,
         ..Connector::default()
     };
-    let (objects, credentials): (Arc<dyn ObjectStore>, Credentials) = match url.scheme {
+    Ok(match url.scheme {
         Scheme::S3 => {
             let mut builder = AmazonS3Builder::from_env()
                 .with_bucket_name(bucket)
@@ -230,7 +191,6 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
         }
         Scheme::Gs => {
             // Without this, a store in which an object is stored compressed would decompress it.
-            let mut connector = connector;
             let encoding = HeaderValue::from_static("gzip");
             connector.headers.insert("accept-encoding", encoding);
             let mut builder = GoogleCloudStorageBuilder::from_env()
@@ -238,11 +198,8 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
                 .with_retry(retry())
                 .with_http_connector(connector);
             if let Ok(emulator) = std::env::var(EMULATOR) {
-                let scheme = if emulator.contains("://") {
-                    ""
-                } else {
-                    "http://"
-                };
+                let has_scheme = emulator.contains("://");
+                let scheme = if has_scheme { "" } else { "http://" };
                 builder = builder.with_base_url(&format!("{scheme}{emulator}"));
             }
             let endpoint = builder.get_config_value(&GoogleConfigKey::BaseUrl);
@@ -283,9 +240,25 @@ fn build(url: &Url, unsigned: bool) -> Result<(Store, Credentials)> {
             let credentials = can_be_had(store.credentials());
             (Arc::new(store), credentials)
         }
-        Scheme::Web(_) => (web(url)?.objects, Box::pin(std::future::ready(true))),
-    };
-    Ok((Store { objects, unsigned }, credentials))
+        Scheme::Web(_) => {
+            let query = url.query.as_ref().map(|query| format!("?{query}"));
+            connector.is_web = true;
+            connector.authorization = url.user.as_ref().map(|user| {
+                let decoded: Vec<u8> = percent_decode_str(user).collect();
+                let text = format!("Basic {}", STANDARD.encode(decoded));
+                let mut value = HeaderValue::from_str(&text).expect("base64 is ASCII");
+                value.set_sensitive(true);
+                value
+            });
+            let builder = HttpBuilder::new()
+                .with_url(format!("{url}{}", query.unwrap_or_default()))
+                .with_retry(retry())
+                .with_client_options(ClientOptions::new().with_allow_http(true))
+                .with_http_connector(connector);
+            let store = builder.build().map_err(failed)?;
+            (Arc::new(store), Box::pin(std::future::ready(true)))
+        }
+    })
 }
 
 /// Whether an endpoint is named without TLS, which allows to do without.

@@ -12,8 +12,9 @@ use tracelake_core::error::Result;
 
 use super::body::UNKNOWN;
 use super::explain::Failure;
-use super::object::{Object, is_weak};
+use super::object::{Object, first_byte, is_weak};
 use super::pace::{Judgement, LIMITS, Limits, Pace};
+use crate::url::Url;
 
 /// The first range of an object, in bytes: enough for a small file, and to see what a file is.
 const FIRST: u64 = 256 << 10;
@@ -27,31 +28,13 @@ const CUTS: u32 = 8;
 /// How long to wait after the second cut in a row; after each further one, twice as long.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The version of an object, to compare answers.
-#[derive(Debug, Clone)]
-struct Version {
-    size: u64,
-    e_tag: Option<String>,
-    /// Seconds since 1970.
-    modified: i64,
-}
-
-impl Version {
-    fn of(meta: &ObjectMeta) -> Self {
-        Self {
-            size: meta.size,
-            e_tag: meta.e_tag.clone(),
-            modified: meta.last_modified.timestamp(),
-        }
-    }
-
-    /// Whether both are of equal bytes. Where there are tags, the time doesn't count: workers on one plan
-    /// replace outputs by equal bytes, and many stores give these the same tag.
-    fn is_same(&self, other: &Self) -> bool {
-        let is_tagged = self.e_tag.as_deref().is_some_and(|tag| !is_weak(tag));
-        let (size, tag) = (self.size == other.size, self.e_tag == other.e_tag);
-        size && tag && (is_tagged || self.modified == other.modified)
-    }
+/// Whether two answers are about equal bytes. Where there are tags, the time doesn't count: workers on one plan replace
+/// outputs by equal bytes, and many stores give these the same tag.
+fn is_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    let is_tagged = one.e_tag.as_deref().is_some_and(|tag| !is_weak(tag));
+    let seconds = |found: &ObjectMeta| found.last_modified.timestamp();
+    (one.size, &one.e_tag) == (other.size, &other.e_tag)
+        && (is_tagged || seconds(one) == seconds(other))
 }
 
 /// The rest of an answer.
@@ -70,38 +53,16 @@ impl Answer {
         }
     }
 
-    /// The next bytes.
-    async fn next(&mut self) -> Next {
+    /// The next bytes; `None` at the end. After an error that isn't an unusable answer, the rest may be asked for again.
+    async fn next(&mut self) -> std::result::Result<Option<Bytes>, Failure> {
         while self.arrived.is_empty() {
-            let Some(stream) = &mut self.stream else {
-                return Next::Cut;
-            };
-            self.arrived = match stream.next().await {
-                Some(Ok(bytes)) => bytes,
-                Some(Err(error)) => return Next::failed(error),
-                None => return Next::End,
-            };
+            let stream = self.stream.as_mut().ok_or(Failure::Cut)?;
+            match stream.next().await {
+                Some(bytes) => self.arrived = bytes.map_err(Failure::of)?,
+                None => return Ok(None),
+            }
         }
-        Next::Bytes(std::mem::take(&mut self.arrived))
-    }
-}
-
-/// The next piece of an answer.
-enum Next {
-    Bytes(Bytes),
-    End,
-    /// The connection was cut.
-    Cut,
-    /// Another answer won't be better.
-    Unusable(Failure),
-}
-
-impl Next {
-    fn failed(error: object_store::Error) -> Self {
-        match Failure::of(error) {
-            failure if failure.is_unusable() => Self::Unusable(failure),
-            _ => Self::Cut,
-        }
+        Ok(Some(std::mem::take(&mut self.arrived)))
     }
 }
 
@@ -109,12 +70,14 @@ impl Next {
 #[derive(Debug)]
 pub(super) struct Transfer {
     object: Object,
-    version: Version,
+    /// The first answer's description of it.
+    found: ObjectMeta,
     /// The one answer of a server that doesn't give ranges, which has to be read in order.
     whole: Option<Mutex<Whole>>,
     limits: Limits,
 }
 
+#[derive(Default)]
 struct Whole {
     answer: Option<Answer>,
     /// How far it was read.
@@ -130,47 +93,52 @@ impl std::fmt::Debug for Whole {
 }
 
 impl Transfer {
-    /// Learns of an object's size and version, to read blocks of it.
-    pub(super) async fn find(object: Object) -> Result<Self> {
-        let found = object.version().await?;
-        Ok(Self {
-            version: Version::of(&found),
+    fn new(object: Object, found: &ObjectMeta) -> Self {
+        Self {
             object,
+            found: found.clone(),
             whole: None,
             limits: LIMITS,
-        })
+        }
+    }
+
+    /// Learns of an object's size and version, to read blocks of it.
+    pub(super) async fn find(object: Object) -> Result<(Self, Bytes)> {
+        let found = object.get(first_byte()).await;
+        let found = found.map_err(|failure| object.error("read", failure))?;
+        Ok((Self::new(object, &found.meta), Bytes::new()))
     }
 
     /// Asks for the end of an object that should have `size` bytes, and learns of its version by that. Returns the
     /// last bytes too, which are `length` or all; none if the object has another size.
-    pub(super) async fn end(object: Object, size: u64, length: u64) -> Result<(Self, Vec<u8>)> {
+    pub(super) async fn end(object: Object, size: u64, length: u64) -> Result<(Self, Bytes)> {
         let range = size.saturating_sub(length)..size;
         let options = GetOptions::new().with_range(Some(GetRange::Bounded(range.clone())));
         let answer = match object.get(options).await {
             Ok(answer) if answer.meta.size == size && answer.range == range => answer,
             // It is shorter or longer, or its server gives no ranges.
             Ok(_) | Err(Failure::NoRanges | Failure::NoSuchRange) => {
-                return Ok((Self::find(object).await?, Vec::new()));
+                return Self::find(object).await;
             }
             Err(failure) => return Err(object.error("read", failure)),
         };
-        let transfer = Self {
-            version: Version::of(&answer.meta),
-            object,
-            whole: None,
-            limits: LIMITS,
-        };
+        let transfer = Self::new(object, &answer.meta);
         let block = transfer.fill(range, &mut Some(Answer::of(answer))).await?;
         Ok((transfer, block))
     }
 
     /// The size of the object.
     pub(super) fn size(&self) -> u64 {
-        self.version.size
+        self.found.size
+    }
+
+    /// The URL of the object.
+    pub(super) fn url(&self) -> &Url {
+        &self.object.url
     }
 
     /// Asks for the first block, and learns of the object's size and version by that.
-    pub(super) async fn begin(object: Object) -> Result<(Self, Vec<u8>, u64)> {
+    pub(super) async fn begin(object: Object) -> Result<(Self, Bytes, u64)> {
         let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..FIRST)));
         let (answer, has_ranges) = match object.get(first).await {
             // An empty object has no first byte, and some servers say so of any.
@@ -179,25 +147,14 @@ impl Transfer {
             }
             answer => (answer, true),
         };
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(failure) => return Err(object.error("read", failure)),
-        };
-        let version = Version::of(&answer.meta);
-        let size = version.size;
-        let mut answer = Some(Answer::of(answer));
-        let empty = Whole {
-            answer: None,
-            at: 0,
-            has_ended: false,
-        };
-        let transfer = Self {
-            object,
-            version,
-            whole: (!has_ranges).then(|| Mutex::new(empty)),
-            limits: LIMITS,
-        };
+        let answer = answer.map_err(|failure| object.error("read", failure))?;
+        let mut transfer = Self::new(object, &answer.meta);
+        let size = transfer.size();
         let end = FIRST.min(size);
+        let mut answer = Some(Answer::of(answer));
+        if !has_ranges {
+            transfer.whole = Some(Mutex::default());
+        }
         let block = transfer.fill(0..end, &mut answer).await?;
         let at = block.len() as u64;
         let has_ended = at < end;
@@ -212,14 +169,14 @@ impl Transfer {
         Ok((transfer, block, size))
     }
 
-    pub(super) async fn block(&self, range: Range<u64>) -> Result<Vec<u8>> {
+    pub(super) async fn block(&self, range: Range<u64>) -> Result<Bytes> {
         let Some(whole) = &self.whole else {
             return self.fill(range, &mut None).await;
         };
         // The first caller gets the lock first, so the blocks are read in order.
         let mut whole = whole.lock().await;
         if whole.has_ended && range.start >= whole.at {
-            return Ok(Vec::new());
+            return Ok(Bytes::new());
         }
         let at = whole.at;
         let mut answer = whole.answer.take().filter(|_| at == range.start);
@@ -235,7 +192,7 @@ impl Transfer {
 
     /// Reads a range, from an answer that is at its start if there is one. Of an object whose size isn't
     /// known, it may be less.
-    async fn fill(&self, range: Range<u64>, answer: &mut Option<Answer>) -> Result<Vec<u8>> {
+    async fn fill(&self, range: Range<u64>, answer: &mut Option<Answer>) -> Result<Bytes> {
         let length = usize::try_from(range.end - range.start).expect("blocks fit in memory");
         let mut block = Vec::with_capacity(length);
         let mut cuts = 0;
@@ -250,20 +207,31 @@ impl Transfer {
                     answer.insert(rest.map_err(|failure| self.object.error("read", failure))?)
                 }
             };
-            match current.next().await {
-                Next::Bytes(mut bytes) => {
+            let is_cut = match current.next().await {
+                Ok(Some(mut bytes)) => {
                     cuts = 0;
                     let now = bytes.split_to(bytes.len().min(length - block.len()));
                     block.extend_from_slice(&now);
                     current.arrived = bytes;
-                    self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
-                    continue;
+                    false
                 }
-                Next::End if self.version.size == UNKNOWN => return Ok(block),
-                Next::Unusable(failure) => return Err(self.object.error("read", failure)),
-                Next::End | Next::Cut => {}
+                Ok(None) if self.found.size == UNKNOWN => return Ok(block.into()),
+                Err(failure) if failure.is_unusable() => {
+                    return Err(self.object.error("read", failure));
+                }
+                Ok(None) | Err(_) => true,
+            };
+            match pace.judge(block.len() as u64, begun.elapsed()) {
+                Judgement::Fine => {}
+                // Only the program shows it.
+                Judgement::Slow => {
+                    tracing::warn!("{}: less than 1 KiB arrives in a second", self.url());
+                }
+                Judgement::TooSlow => return Err(self.object.error("read", Failure::Slow)),
             }
-            self.look_at(&mut pace, block.len() as u64, begun.elapsed())?;
+            if !is_cut {
+                continue;
+            }
             // The next round asks for the rest.
             *answer = None;
             cuts += 1;
@@ -274,23 +242,13 @@ impl Transfer {
                 tokio::time::sleep(PAUSE * 2_u32.pow(cuts - 2)).await;
             }
         }
-        Ok(block)
-    }
-
-    /// Warns of a server that is slow, and fails if it is for too long.
-    fn look_at(&self, pace: &mut Pace, bytes: u64, elapsed: Duration) -> Result<()> {
-        match pace.judge(bytes, elapsed) {
-            Judgement::Fine => {}
-            Judgement::Slow => self.object.warn("less than 1 KiB arrives in a second"),
-            Judgement::TooSlow => return Err(self.object.error("read", Failure::Slow)),
-        }
-        Ok(())
+        Ok(block.into())
     }
 
     /// Fails if the object isn't of this version any more; returns its tag, if it has one that no other bytes have.
     pub(super) async fn confirm(&self) -> Result<Option<String>> {
         match self.ask_again(0..1).await {
-            Ok(_) => Ok(self.version.e_tag.clone().filter(|tag| !is_weak(tag))),
+            Ok(_) => Ok(self.found.e_tag.clone().filter(|tag| !is_weak(tag))),
             Err(failure) => Err(self.object.error("read", failure)),
         }
     }
@@ -302,14 +260,14 @@ impl Transfer {
             options = options.with_range(Some(GetRange::Bounded(range)));
         }
         // A weak tag never matches, by the rules of HTTP; it is compared below.
-        let tag = self.version.e_tag.clone();
+        let tag = self.found.e_tag.clone();
         options = options.with_if_match(tag.filter(|tag| !is_weak(tag)));
         let result = match self.object.get(options).await {
             // An object that is gone, or has become shorter.
             Err(Failure::Missing | Failure::NoSuchRange) => return Err(Failure::Changed),
             result => result?,
         };
-        match Version::of(&result.meta).is_same(&self.version) {
+        match is_same(&result.meta, &self.found) {
             true => Ok(result),
             false => Err(Failure::Changed),
         }
@@ -322,11 +280,11 @@ impl Transfer {
         let mut left = if self.whole.is_some() { start } else { 0 };
         while left > 0 {
             let mut bytes = match answer.next().await {
-                Next::Bytes(bytes) => bytes,
-                Next::End if self.version.size == UNKNOWN => return Err(Failure::Changed),
-                Next::Unusable(failure) => return Err(failure),
+                Ok(Some(bytes)) => bytes,
+                Ok(None) if self.found.size == UNKNOWN => return Err(Failure::Changed),
+                Err(failure) if failure.is_unusable() => return Err(failure),
                 // The next round begins again.
-                Next::End | Next::Cut => {
+                Ok(None) | Err(_) => {
                     answer.stream = None;
                     break;
                 }

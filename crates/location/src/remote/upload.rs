@@ -5,14 +5,13 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use object_store::{MultipartUpload, PutPayload};
+use object_store::{MultipartUpload, PutMode, PutPayload};
 use tokio::sync::Mutex;
 use tracelake_core::error::Result;
 
-use super::super::Url;
-use super::super::url::UrlContext;
+use super::network::{AT_A_TIME, Pending, ask, wait_for};
 use super::object::Object;
-use super::{AT_A_TIME, Network, Pending, ask, ask_for, network};
+use crate::url::Url;
 
 /// The parts of an object, in bytes; a smaller object is sent as a whole. A store takes ten thousand.
 const PART: usize = 8 << 20;
@@ -26,19 +25,18 @@ const ABORT: Duration = Duration::from_secs(1);
 /// The parts of an object in its store. Only one task at a time uses them.
 type Parts = Arc<Mutex<Box<dyn MultipartUpload>>>;
 
-/// Parts of objects that were dropped before they were complete, each with its network.
-static DROPPED: std::sync::Mutex<Vec<(Arc<Network>, Parts)>> = std::sync::Mutex::new(Vec::new());
+/// Parts of objects that were dropped before they were complete, each with its process: a forked one has no thread for
+/// the others.
+static DROPPED: std::sync::Mutex<Vec<(u32, Url, Parts)>> = std::sync::Mutex::new(Vec::new());
 
 /// An object being written; if it is dropped before it is complete, nothing of it becomes visible. Its parts stay in the
 /// store until [`abort_dropped_uploads`].
 ///
 /// # Memory
-/// [`super::super::UPLOAD_MEMORY`].
+/// [`crate::UPLOAD_MEMORY`].
 #[derive(Debug)]
-pub(in super::super) struct Upload {
-    network: Arc<Network>,
+pub struct Upload {
     object: Object,
-    context: UrlContext,
     buffer: Vec<u8>,
     /// Begun with the first full part; gone once the object is complete.
     parts: Option<Parts>,
@@ -46,21 +44,24 @@ pub(in super::super) struct Upload {
 }
 
 impl Upload {
-    pub(in super::super) fn begin(url: &Url) -> Result<Self> {
-        let object = ask_for(url, |network, url| async move {
-            network.stores.create(&url).await
+    pub(super) fn begin(url: &Url) -> Result<Self> {
+        let object = ask(url, |object| async move {
+            object.check_writable()?;
+            Ok(object)
         })?;
         Ok(Self {
-            network: network()?,
             object,
-            context: url.context.clone(),
             buffer: Vec::new(),
             parts: None,
             sending: VecDeque::new(),
         })
     }
 
-    pub(in super::super) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+    /// Adds bytes.
+    ///
+    /// # Errors
+    /// If a part can't be sent.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(PART - self.buffer.len()));
             self.buffer.extend_from_slice(now);
@@ -77,74 +78,69 @@ impl Upload {
         let parts = match &self.parts {
             Some(parts) => Arc::clone(parts),
             None => {
-                let object = self.object.clone();
-                let begun = self.ask(async move { object.begin_parts().await })?;
+                let begun = wait_for(&self.object.url, self.object.clone().begin_parts())?;
                 Arc::clone(self.parts.insert(Arc::new(Mutex::new(begun))))
             }
         };
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         let part = parts.blocking_lock().put_part(payload);
         let object = self.object.clone();
-        let sending = Pending::start(&self.network, async move {
-            part.await.map_err(|error| object.failed("write", error))
-        });
-        self.sending.push_back(sending);
-        while self.sending.len() > SENDING {
-            self.wait_for_one()?;
+        let sending = async move { part.await.map_err(|error| object.failed("write", error)) };
+        self.sending
+            .push_back(Pending::start(&self.object.url, sending)?);
+        self.wait_for_all_but(SENDING)
+    }
+
+    fn wait_for_all_but(&mut self, left: usize) -> Result<()> {
+        while self.sending.len() > left
+            && let Some(sending) = self.sending.front_mut()
+        {
+            sending.wait(self.object.url.context.as_deref())?;
+            self.sending.pop_front();
         }
         Ok(())
     }
 
-    fn wait_for_one(&mut self) -> Result<()> {
-        if let Some(sending) = self.sending.front() {
-            sending.wait(self.context.0.as_deref())?;
-        }
-        self.sending.pop_front();
-        Ok(())
-    }
-
-    /// Sends everything; the object isn't visible yet, unless it was sent as a whole.
-    pub(in super::super) fn flush(&mut self) -> Result<()> {
+    /// Sends everything, as far as that doesn't make the object visible.
+    ///
+    /// # Errors
+    /// If a part can't be sent.
+    pub fn flush(&mut self) -> Result<()> {
         if self.parts.is_some() && !self.buffer.is_empty() {
             self.send()?;
         }
-        while !self.sending.is_empty() {
-            self.wait_for_one()?;
-        }
-        Ok(())
+        self.wait_for_all_but(0)
     }
 
-    /// Sends everything as parts, so that nothing of the object is in memory.
-    pub(in super::super) fn set_aside(&mut self) -> Result<()> {
+    /// Sends everything like [`Upload::flush`], and keeps nothing of a small object in memory either: it is then sent
+    /// in parts, of which there is one.
+    ///
+    /// # Errors
+    /// If a part can't be sent.
+    pub fn set_aside(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
             self.send()?;
         }
         self.flush()
     }
 
-    /// Makes the object visible, in place of what had its name.
-    pub(in super::super) fn complete(mut self) -> Result<()> {
+    /// Makes the object visible, in the place of what has its name.
+    ///
+    /// # Errors
+    /// If the store doesn't answer, or refuses.
+    pub fn complete(mut self) -> Result<()> {
         self.flush()?;
         let object = self.object.clone();
-        let Some(parts) = &self.parts else {
+        let Some(parts) = self.parts.clone() else {
             let bytes = std::mem::take(&mut self.buffer);
-            return self.ask(async move { object.put(bytes).await });
+            return wait_for(&self.object.url, object.put(bytes, PutMode::Overwrite)).map(drop);
         };
-        let parts = Arc::clone(parts);
-        self.ask(async move {
+        wait_for(&self.object.url, async move {
             let completed = parts.lock().await.complete().await;
             completed.map_err(|error| object.failed("write", error))
         })?;
         self.parts = None;
         Ok(())
-    }
-
-    /// Has the network's thread do some work, and waits for it.
-    fn ask<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<T> {
-        ask(self.context.0.as_deref(), |_| work)
     }
 }
 
@@ -153,30 +149,27 @@ impl Drop for Upload {
         self.sending.clear();
         if let Some(parts) = self.parts.take() {
             let mut dropped = DROPPED.lock().unwrap_or_else(PoisonError::into_inner);
-            dropped.push((Arc::clone(&self.network), parts));
+            dropped.push((std::process::id(), self.object.url.clone(), parts));
         }
     }
 }
 
-/// Aborts the uploads of objects that were dropped. Many may be, if a file is cut into many parts, so they have one limit
-/// of time together.
-pub(in super::super) fn abort_dropped_uploads() {
-    let mut dropped = {
-        let mut dropped = DROPPED.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *dropped)
-    };
-    // A forked process has no thread for the others.
-    dropped.retain(|(network, _)| network.process == std::process::id());
-    if dropped.is_empty() {
+/// Removes from their stores what was sent of objects that were dropped before they were complete. Many may be, if a file
+/// is cut into many parts, so this takes at most a second, and what is left then is for the lifecycle rule of the bucket.
+pub fn abort_dropped_uploads() {
+    let mut dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
+    dropped.retain(|(process, ..)| *process == std::process::id());
+    let Some((_, url, _)) = dropped.first() else {
         return;
-    }
-    // Best effort, and not for long: the bucket's lifecycle rule removes what is left.
-    let _ = ask(None, |_| async move {
-        let abort = |(_, parts): (_, Parts)| async move {
+    };
+    // Best effort, and not for long.
+    let aborts = Pending::start(&url.clone(), async move {
+        let abort = |(_, _, parts): (_, _, Parts)| async move {
             let _ = parts.lock().await.abort().await;
         };
         let aborts = futures_util::stream::iter(dropped).for_each_concurrent(AT_A_TIME, abort);
         let _ = tokio::time::timeout(ABORT, aborts).await;
         Ok(())
     });
+    let _ = aborts.and_then(|mut aborts| aborts.wait(None));
 }

@@ -1,10 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use object_store::memory::InMemory;
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt};
 
-use super::super::super::Url;
+use super::super::object::Stores;
 use super::*;
 
 /// Keeps what is logged.
@@ -27,15 +28,16 @@ impl<S: tracing::Subscriber> Layer<S> for Logged {
 }
 
 /// Reads a small object under these limits; also what was logged.
-fn read(limits: Limits) -> (Result<Vec<u8>>, Vec<String>) {
+fn read(limits: Limits) -> (Result<Bytes>, Vec<String>) {
+    let url = Url::of_store("bucket", Arc::new(InMemory::new())).join("a");
+    url.put_new(vec![7; 1000]).expect("memory");
     let logged = Logged::default();
     let subscriber = tracing_subscriber::registry().with(logged.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let block = tracing::subscriber::with_default(subscriber, || {
         runtime.expect("a runtime").block_on(async {
-            let url = Url::parse("s3://bucket/a").expect("a URL");
-            let object = Object::in_memory(&url, vec![7; 1000]).await;
-            let mut transfer = Transfer::find(object).await?;
+            let object = Stores::default().open(url).await?;
+            let (mut transfer, _) = Transfer::find(object).await?;
             transfer.limits = limits;
             transfer.block(0..1000).await
         })
@@ -46,11 +48,11 @@ fn read(limits: Limits) -> (Result<Vec<u8>>, Vec<String>) {
 #[test]
 fn a_slow_transfer_warns_and_one_that_is_slow_for_too_long_fails() {
     let (block, logged) = read(LIMITS);
-    assert_eq!(block.unwrap(), [7; 1000]);
+    assert_eq!(block.unwrap(), vec![7; 1000]);
     assert!(logged.is_empty(), "{logged:?}");
 
     let (block, logged) = read(Limits::at_once(Duration::MAX));
-    assert_eq!(block.unwrap(), [7; 1000]);
+    assert_eq!(block.unwrap(), vec![7; 1000]);
     assert_eq!(
         logged,
         ["s3://bucket/a: less than 1 KiB arrives in a second"]
