@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 
 use tempfile::tempdir;
 use tracelake_location::{Memory, Url};
