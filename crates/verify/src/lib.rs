@@ -74,6 +74,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.findings.is_empty()
+    }
+
     /// The kind of the findings: [`ErrorKind::Corrupt`] if the lake is damaged,
     /// [`ErrorKind::Failed`] if all that is known is that files couldn't be read, and `None` if nothing
     /// is wrong.
