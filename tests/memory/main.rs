@@ -21,9 +21,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use peak_alloc::PeakAlloc;
-use tracelake::{
-    Commit, CommitOptions, Context, Location, Request, Result, RunOptions, inspect, plan, verify,
-};
+use tracelake::{CommitOptions, Context, Dataset, Location, Request, Result, RunOptions, plan};
 use tracelake_location::{OBJECT_MEMORY, UPLOAD_MEMORY};
 use tracelake_testkit::rows::Dice;
 use tracelake_testkit::server::{Answer, Asked, Server};
@@ -306,10 +304,10 @@ fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
             let mut options = RunOptions::default();
             options.shard = shard.map(|shard| shard.parse().unwrap());
             let plan = plan(&context, &Request::new(source.clone()))?;
-            tracelake::convert(&context, &plan, out, options)
+            Dataset::at(&context, out).convert(&plan, options)
         })
     };
-    let inspect = |out: &Location| allocated_by(|| inspect(&context, out.clone()));
+    let inspect = |out: &Location| allocated_by(|| Dataset::at(&context, out).inspect());
     let runs = vec![
         ("convert", PART_BOUND, convert(&out, None)),
         // It reads everything first, and keeps it.
@@ -317,7 +315,7 @@ fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
         (
             "verify",
             PART_BOUND,
-            allocated_by(|| verify(&context, &out, Some(&source))),
+            allocated_by(|| Dataset::at(&context, &out).verify_against(&source)),
         ),
         ("inspect", PART_BOUND, inspect(&out)),
         ("shard", SHARD_PART_BOUND, convert(&shared, Some("0/1"))),
@@ -330,10 +328,7 @@ fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
         (
             "commit",
             PART_BOUND,
-            allocated_by(|| {
-                let commit = Commit::open(&context, &shared, CommitOptions::default())?;
-                commit.finish()
-            }),
+            allocated_by(|| Dataset::at(&context, &shared).commit(CommitOptions::default())),
         ),
     ];
     for out in [scratch.out(), scratch.path().join("shared")] {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use tracelake::{Context, Location, Request, RunOptions, plan};
+use tracelake::{Context, Dataset, Request, RunOptions, plan};
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 use tracelake_testkit::server::{Answer, Server};
 use tracelake_testkit::{Scratch, gzip, manifest, program, rows};
@@ -47,8 +47,7 @@ fn a_part_that_waits_takes_little() {
             let mut request = Request::new(scratch.src());
             request.settings.part_rows = Some(1);
             let plan = plan(&context, &request)?;
-            let out = Location::from(scratch.out().as_path());
-            tracelake::convert(&context, &plan, &out, RunOptions::default())
+            Dataset::at(&context, scratch.out()).convert(&plan, RunOptions::default())
         });
         let listed = manifest(&scratch.out())["tables"][0]["parts"].clone();
         assert_eq!(listed.as_array().unwrap().len(), parts);

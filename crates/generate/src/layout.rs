@@ -7,8 +7,8 @@ use std::path::Path;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_schema::{SYNTHETIC, Table, Trace};
 
-use crate::Options;
 use crate::file::{FileFact, part_name, write_whole};
+use crate::options::Options;
 
 /// The file that marks a directory as unfinished; its text is what the run was asked for.
 const UNFINISHED: &str = "UNFINISHED";

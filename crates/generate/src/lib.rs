@@ -21,6 +21,7 @@ mod layout;
 mod machine;
 mod machine_rows;
 mod number;
+mod options;
 mod profile;
 mod random;
 mod row;
@@ -40,29 +41,8 @@ use crate::cluster::{BEGIN, Cluster, Shares, WINDOW};
 use crate::file::{FileFact, parts_of, write_table};
 use crate::fleet::Fleet;
 use crate::number::split;
+pub use crate::options::Options;
 use crate::table::{Stopped, TableWriters};
-
-/// How much to generate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// The parts of every table that is published in parts or shards, 1 to 99,999.
-    pub parts: u32,
-    /// The rows of the largest table in total over its parts, at least one for each part and at most 10^12.
-    pub rows: u64,
-    /// The seed of the random numbers; another seed makes another trace.
-    pub seed: u64,
-}
-
-impl Default for Options {
-    /// Two parts, 100,000 rows, seed 1: a few seconds and a few megabytes.
-    fn default() -> Self {
-        Self {
-            parts: 2,
-            rows: 100_000,
-            seed: 1,
-        }
-    }
-}
 
 /// The generated files.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,22 +7,14 @@
 use tar::{EntryType, Header};
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::Decoder;
+use super::decoder::Decoder;
+use super::member::Member;
 
 /// The size of a block of an archive, in bytes.
 const BLOCK: usize = 512;
 
 /// The longest extension header, in bytes; a long path takes a few hundred.
 const EXTENSION_LIMIT: u64 = 1 << 20;
-
-/// A member of an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Its path, which is shown and identifies its table; it's never opened.
-    pub path: String,
-    /// Whether it is a plain file: not a link, device, directory or sparse file.
-    pub is_file: bool,
-}
 
 /// Reads the members of an archive.
 #[derive(Default)]

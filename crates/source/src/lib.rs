@@ -18,10 +18,12 @@
 //! ```
 
 mod archive;
+mod decoder;
 mod gunzip;
 mod inflate;
 mod input;
 mod magic;
+mod member;
 mod raw;
 mod tests;
 mod unzip;
@@ -36,12 +38,13 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_location::Location;
 
-pub use archive::Member;
 use archive::TarReader;
+use decoder::Decoder;
 use gunzip::Gunzip;
 pub use magic::Magic;
+pub use member::Member;
 pub use raw::{Fingerprint, fingerprint, fingerprints};
-use raw::{READ, Raw};
+use raw::{READ, Raw, at};
 use unzip::Unzip;
 
 pub use tracelake_location::open_file;
@@ -93,41 +96,6 @@ struct TextState {
     at_end: bool,
     /// How the lines end; the first one decides.
     ending: Option<LineEnding>,
-}
-
-enum Decoder {
-    Plain(Raw),
-    Gzip(Box<Gunzip>),
-    Zip(Box<Unzip>),
-}
-
-impl Decoder {
-    /// Reads some bytes into a buffer that is not empty; 0 at the end.
-    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
-        // A few bytes of gzip can yield a lot of text, so asking at each read from the disk isn't enough.
-        self.raw().check_cancelled()?;
-        match self {
-            Self::Plain(raw) => raw.read(into),
-            Self::Gzip(gunzip) => gunzip.read(into),
-            Self::Zip(unzip) => unzip.read(into),
-        }
-    }
-
-    fn raw(&self) -> &Raw {
-        match self {
-            Self::Plain(raw) => raw,
-            Self::Gzip(gunzip) => gunzip.raw(),
-            Self::Zip(unzip) => unzip.raw(),
-        }
-    }
-
-    fn raw_mut(&mut self) -> &mut Raw {
-        match self {
-            Self::Plain(raw) => raw,
-            Self::Gzip(gunzip) => gunzip.raw_mut(),
-            Self::Zip(unzip) => unzip.raw_mut(),
-        }
-    }
 }
 
 /// Some of the text of a file, reused from chunk to chunk.
@@ -441,12 +409,4 @@ pub fn open_small(path: &Path, limit: u64) -> Result<File> {
             .hint("it is not what its name says: move it away"));
     }
     Ok(file)
-}
-
-/// Names the file in an error, unless the error is an interrupt, which is not about any file.
-fn at(error: Error, location: &Location) -> Error {
-    match error.kind() {
-        ErrorKind::Stopped(_) => error,
-        _ => error.at(location),
-    }
 }

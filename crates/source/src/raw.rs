@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
-use tracelake_core::error::Result;
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Location, Reader};
-
-use super::at;
 
 /// Bytes per read from the disk.
 pub(super) const READ: usize = 128 << 10;
@@ -128,4 +126,12 @@ pub fn fingerprints(
         fingerprints.insert(length, raw.fingerprint());
     }
     Ok(fingerprints)
+}
+
+/// Names the file in an error, unless the error is an interrupt, which is not about any file.
+pub(super) fn at(error: Error, location: &Location) -> Error {
+    match error.kind() {
+        ErrorKind::Stopped(_) => error,
+        _ => error.at(location),
+    }
 }

@@ -1,62 +1,58 @@
 //! Published cluster traces to a typed, partitioned lake of Parquet or Arrow files.
 //!
-//! Each operation takes a [`Context`] and plain data, and prints nothing. The context says how many threads work and who
-//! hears of [`Event`]s, and [`Context::cancel`] stops the work. Sources and lakes are named by a [`Location`], a path or
-//! a URL. Here are the five things that people do most.
+//! A [`Dataset`] is a lake by its place, a path or a URL, and does all that is done with one. It has a [`Context`], which
+//! says how many threads work and who hears of [`Event`]s; [`Context::cancel`] stops the work. Nothing is printed.
 //!
 //! # Convert a trace
 //!
-//! [`plan()`] looks at a source and decides what to convert; [`convert`] carries the plan out. If the lake is
+//! [`plan()`] looks at a source and decides what to convert; [`Dataset::convert`] carries the plan out. If the lake is
 //! incomplete, it resumes.
 //!
 //! ```
-//! use tracelake::{Context, Location, Request, RunOptions, convert, plan};
+//! use tracelake::{Allow, Context, Dataset, Request, RunOptions, plan};
 //!
-//! # let scratch = std::env::temp_dir().join(format!("tracelake-convert-{}", std::process::id()));
-//! # let source: Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let lake = Location::from(scratch.as_path());
-//! let mut request = Request::new(source); // "clusterdata-2011-2".parse()?, or a URL
+//! # let lake = std::env::temp_dir().join(format!("tracelake-library-{}", std::process::id()));
+//! # let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
+//! let context = Context::new().with_threads(2).with_events(|event| println!("{event:?}"));
+//! let mut request = Request::new(std::path::Path::new(source)); // or a URL: Location::parse(…)?
 //! request.tables = vec!["job_events".to_owned()];
 //! request.parts = Some("0-1".parse()?);
-//! let context = Context::new().with_threads(2).with_events(|event| println!("{event:?}"));
-//! let plan = plan(&context, &request)?;
-//! let outcome = convert(&context, &plan, &lake, RunOptions::default())?; // context.cancel() would stop it
+//! let dataset = Dataset::at(&context, &lake);
+//! let outcome = dataset.convert(&plan(&context, &request)?, RunOptions::default())?; // context.cancel() would stop it
 //! for table in &outcome.manifest.tables {
 //!     println!("{}: {} rows", table.name, table.rows);
 //! }
-//! # std::fs::remove_dir_all(scratch)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
-//! # Query a lake
-//!
-//! [`open`] reads the manifest, which names every file of the lake. Any reader of Parquet or Arrow files takes it from
-//! there.
-//!
-//! ```
+//! // Any reader of Parquet files takes it from here.
 //! use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 //!
-//! # let scratch = std::env::temp_dir().join(format!("tracelake-query-{}", std::process::id()));
-//! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let (lake, context) = (tracelake::Location::from(scratch.as_path()), tracelake::Context::new());
-//! # let plan = tracelake::plan(&context, &tracelake::Request::new(source.clone()))?;
-//! # tracelake::convert(&context, &plan, &lake, tracelake::RunOptions::default())?;
-//! let lake = tracelake::open(&context, &lake)?;
 //! let mut rows = 0;
-//! for path in lake.files("job_events")? {
+//! for path in dataset.files("job_events")? {
 //!     let file = std::fs::File::open(path.as_path().ok_or("in a bucket")?)?;
 //!     for batch in ParquetRecordBatchReaderBuilder::try_new(file)?.build()? {
 //!         rows += batch?.num_rows();
 //!     }
 //! }
-//! assert_eq!(rows as u64, lake.table("job_events")?.rows);
-//! # std::fs::remove_dir_all(scratch)?;
+//! assert_eq!(rows as u64, dataset.tables()?[0].rows);
+//!
+//! // Compare every value with the source, which other code reads.
+//! let verdict = dataset.verify_against(std::path::Path::new(source))?;
+//! assert!(verdict.is_ok(), "{:?}", verdict.findings);
+//! assert!(dataset.inspect()?.tables.iter().all(|table| table.missing.is_empty()));
+//!
+//! // Write checksums, a data card, and descriptions for machines.
+//! let mut allow = Allow::default();
+//! allow.missing = true; // the card will say what is missing
+//! allow.rejects = true;
+//! assert!(dataset.release(allow)?.is_ok());
+//! assert!(lake.join("SHA256SUMS").is_file());
+//! # std::fs::remove_dir_all(lake)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Read one published file
 //!
-//! [`read_part`] returns Arrow record batches, without a lake.
+//! [`read_part`] gives Arrow record batches, without a lake.
 //!
 //! ```
 //! use tracelake::{Context, ReadOptions, read_part};
@@ -68,50 +64,6 @@
 //!     rows += batch?.num_rows();
 //! }
 //! assert!(rows > 0);
-//! # Ok::<(), tracelake::Error>(())
-//! ```
-//!
-//! # Verify a lake
-//!
-//! [`verify`] compares a lake with its manifest and, given the source, every value with it, read by other code.
-//! [`inspect`] lists what a lake or a source has, and what it lacks.
-//!
-//! ```
-//! use tracelake::{inspect, verify};
-//!
-//! # let scratch = std::env::temp_dir().join(format!("tracelake-verify-{}", std::process::id()));
-//! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let (lake, context) = (tracelake::Location::from(scratch.as_path()), tracelake::Context::new());
-//! # let plan = tracelake::plan(&context, &tracelake::Request::new(source.clone()))?;
-//! # tracelake::convert(&context, &plan, &lake, tracelake::RunOptions::default())?;
-//! let verdict = verify(&context, &lake, Some(&source))?;
-//! for finding in &verdict.findings {
-//!     println!("{finding}");
-//! }
-//! assert_eq!(verdict.kind(), None); // nothing is wrong
-//! assert!(inspect(&context, lake)?.tables.iter().all(|table| table.missing.is_empty()));
-//! # std::fs::remove_dir_all(scratch)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! # Publish a lake
-//!
-//! [`release`] verifies a lake, then writes checksums, a data card, and descriptions for machines.
-//!
-//! ```
-//! use tracelake::{Allow, release};
-//!
-//! # let scratch = std::env::temp_dir().join(format!("tracelake-publish-{}", std::process::id()));
-//! # let source: tracelake::Location = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample").parse()?;
-//! # let (lake, context) = (tracelake::Location::from(scratch.as_path()), tracelake::Context::new());
-//! # let plan = tracelake::plan(&context, &tracelake::Request::new(source.clone()))?;
-//! # tracelake::convert(&context, &plan, &lake, tracelake::RunOptions::default())?;
-//! let mut allow = Allow::default();
-//! allow.rejects = true; // the card will say how many
-//! let verdict = release(&context, &lake, allow)?;
-//! assert!(verdict.findings.is_empty());
-//! assert!(scratch.join("SHA256SUMS").is_file());
-//! # std::fs::remove_dir_all(scratch)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -124,11 +76,11 @@
 
 #[cfg(feature = "program")]
 mod cli;
+mod dataset;
 #[cfg(feature = "program")]
 mod described;
 #[cfg(feature = "program")]
 mod descriptors;
-mod open;
 #[cfg(feature = "program")]
 mod pages;
 #[cfg(feature = "program")]
@@ -138,7 +90,9 @@ pub mod program;
 #[cfg(feature = "program")]
 mod report;
 
-pub use open::{OpenLake, open};
+pub use arrow_array;
+pub use arrow_schema;
+pub use dataset::Dataset;
 pub use tracelake_convert::bad_row::{BadRow, BadShare};
 pub use tracelake_convert::given_trace::given_trace;
 pub use tracelake_convert::part::Converted;
@@ -147,7 +101,7 @@ pub use tracelake_convert::plan::{
     plan,
 };
 pub use tracelake_convert::reader::{BadRowCallback, PartReader, ReadOptions, read_part};
-pub use tracelake_convert::run::{Outcome, RunOptions, convert};
+pub use tracelake_convert::run::{Outcome, RunOptions};
 pub use tracelake_core::error::{Place, Result};
 pub use tracelake_core::event::Event;
 pub use tracelake_core::fault::Fault;
@@ -158,10 +112,11 @@ pub use tracelake_core::part_key::{CellName, PartKey};
 pub use tracelake_core::settings::Settings;
 pub use tracelake_core::{Context, Error, ErrorKind};
 pub use tracelake_encode::output::Encoding;
+pub use tracelake_lake::CommitOptions;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
-pub use tracelake_lake::{Commit, CommitOptions};
+pub use tracelake_lake::plan_file::PlanFile;
 pub use tracelake_location::{Location, Url};
 pub use tracelake_schema as schema;
-pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory, inspect};
-pub use tracelake_verify::release::{Allow, release};
-pub use tracelake_verify::{Verdict, verify};
+pub use tracelake_verify::Verdict;
+pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory};
+pub use tracelake_verify::release::Allow;

@@ -11,7 +11,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use tracelake_core::error::Result;
 
-use super::corrupt;
+use super::finding::corrupt;
 
 /// Runs `check`; a panic in it is an error that says what the panic said. Whether the panic is printed as well is for
 /// the program to say, by its panic hook.

@@ -9,8 +9,8 @@ use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
-use super::corrupt;
 use super::file::OTHER_LAKE;
+use super::finding::corrupt;
 
 /// Impossible claims of the manifest about tables and parts.
 pub(super) fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest) -> Vec<Error> {

@@ -10,8 +10,8 @@ use tracelake_lake::manifest::PartFacts;
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Rule};
 
-use super::corrupt;
 use super::file::verify_file;
+use super::finding::corrupt;
 use super::output::Output;
 
 /// A dependency: job, task, the task's number, and the number of the task it waits for.

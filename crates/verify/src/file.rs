@@ -7,7 +7,7 @@ use tracelake_lake::manifest::FileFacts;
 use tracelake_location::Location;
 use tracelake_source as source;
 
-use super::corrupt;
+use super::finding::corrupt;
 
 /// The hint for a file of the lake that isn't what was committed.
 pub(super) const AGAIN: &str = "run convert again to restore it";

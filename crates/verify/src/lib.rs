@@ -19,6 +19,7 @@ mod catch;
 mod claims;
 mod derived;
 mod file;
+mod finding;
 pub mod inspect;
 mod number;
 mod output;
@@ -48,6 +49,7 @@ use tracelake_schema::{SYNTHETIC, Trace};
 
 use claims::contradictions;
 use file::OTHER_LAKE;
+use finding::corrupt;
 use parts::LakeView;
 pub use release_files::{is_far_short, parts_alone};
 use released::verify_release;
@@ -72,6 +74,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.findings.is_empty()
+    }
+
     /// The kind of the findings: [`ErrorKind::Corrupt`] if the lake is damaged,
     /// [`ErrorKind::Failed`] if all that is known is that files couldn't be read, and `None` if nothing
     /// is wrong.
@@ -371,10 +379,6 @@ fn not_published(root: &Location, plan: &Plan, manifest: &Manifest) -> Option<Er
         "says that the source was published, but {SYNTHETIC} says that tracelake generate made it"
     );
     is_wrong.then(|| corrupt(reason).at(root.join(MANIFEST)).hint(OTHER_LAKE))
-}
-
-fn corrupt(reason: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Corrupt, reason)
 }
 
 #[cfg(test)]

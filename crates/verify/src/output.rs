@@ -8,7 +8,7 @@ use tracelake_core::error::Result;
 use tracelake_core::options::Format;
 use tracelake_location::Location;
 
-use super::corrupt;
+use super::finding::corrupt;
 use super::statistics::check_statistics;
 
 /// An output file whose footer was read.

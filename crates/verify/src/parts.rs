@@ -12,9 +12,9 @@ use tracelake_schema::arrow::{arrow_schema, fingerprint};
 use tracelake_schema::{Table, Trace};
 
 use super::catch::catch;
-use super::corrupt;
 use super::derived::verify_derived;
 use super::file::{OTHER_LAKE, verify_file};
+use super::finding::corrupt;
 use super::output::Output;
 use super::sources::{SourceFile, Sources};
 use super::values::verify_values;

@@ -50,7 +50,7 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
     }
     check_complete(root, &completeness(trace, &manifest), allow)?;
     let verdict = verify_lake(context, root, manifest, trace, None)?;
-    if verdict.findings.is_empty() {
+    if verdict.is_ok() {
         let release = release_files(trace, &verdict.manifest, &manifest_file)?;
         releasing.put(&release.sums, &release.files, manifest_file.sha256)?;
         if !beyond(root, &verdict.manifest)?.uncommitted.is_empty() {

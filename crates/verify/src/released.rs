@@ -10,7 +10,7 @@ use tracelake_lake::{
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 
-use super::corrupt;
+use super::finding::corrupt;
 use crate::release_files::{release_files, sums};
 
 /// The hint for a file of a release that has changed.

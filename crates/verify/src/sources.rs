@@ -14,8 +14,9 @@ use tracelake_schema::{Files, Table};
 use tracelake_source as source;
 use tracelake_source::Fingerprint;
 
+use super::archive;
+use super::finding::corrupt;
 use super::text::SourceText;
-use super::{archive, corrupt};
 
 /// The files of a source, found by table, cell and file number.
 pub(super) struct Sources<'a> {

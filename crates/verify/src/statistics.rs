@@ -26,7 +26,7 @@ use tracelake_core::error::Result;
 use tracelake_location::{Location, RandomAccess};
 use tracelake_source::LINE_LIMIT;
 
-use super::corrupt;
+use super::finding::corrupt;
 
 /// Values read at a time.
 const BATCH: usize = 1 << 16;

@@ -21,8 +21,9 @@ use tracelake_location::{Location, Reader, from_read};
 use tracelake_schema::{Csv, Separator, Syntax};
 
 use super::archive::{self, Member};
+use super::finding::corrupt;
+use super::number;
 use super::rejected::RejectedText;
-use super::{corrupt, number};
 
 /// The longest row in bytes, without its line end.
 const LONGEST: usize = 1 << 20;

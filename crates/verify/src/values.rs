@@ -14,10 +14,11 @@ use tracelake_location::Location;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 
 use super::file::OTHER_LAKE;
+use super::finding::corrupt;
 use super::output::Output;
 use super::sources::SourceFile;
 use super::text::{PartRows, SourceText, failed};
-use super::{archive, corrupt, number, parsed, selected};
+use super::{archive, number, parsed, selected};
 
 /// Compares every value of a part with its source; returns how many there are.
 pub(super) fn verify_values(

@@ -21,11 +21,7 @@ use search::{Search, ambiguous};
 
 pub use found::{FoundFile, FoundPart, FoundSource, FoundTable, Skipped};
 pub(crate) use hints::draft_it;
-pub(crate) use names::{archive_of, described_sha256};
-
-/// The names in a source that are ours.
-pub(crate) const SCHEMA_CSV: &str = "schema.csv";
-pub(crate) const CHECKSUMS: &str = "SHA256SUM";
+pub(crate) use names::{CHECKSUMS, SCHEMA_CSV, archive_of, described_sha256};
 
 /// Looks at a source: a directory laid out as published, one that holds such directories of several
 /// cells, one table's directory, or one file. It knows the names of `trace`'s tables, or, without one, of

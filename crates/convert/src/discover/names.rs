@@ -6,6 +6,10 @@ use tracelake_location::Location;
 use tracelake_schema::{Archive, Files, TRACES, Table, Trace};
 use tracelake_source::ARCHIVES;
 
+/// The names in a source that are ours.
+pub(crate) const SCHEMA_CSV: &str = "schema.csv";
+pub(crate) const CHECKSUMS: &str = "SHA256SUM";
+
 /// The meaning of a file's name.
 #[derive(Debug, PartialEq)]
 pub(super) enum FileName {

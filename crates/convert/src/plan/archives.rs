@@ -9,7 +9,8 @@ use tracelake_schema::{Files, Table, Trace};
 use tracelake_source::Source;
 
 use super::parts::{are_missing, gaps};
-use super::{PARTS_LIMIT, Request, TablePlan};
+use super::request::Request;
+use super::tables::{PARTS_LIMIT, TablePlan};
 use crate::discover::{self, FoundFile, FoundSource};
 
 /// The number of the part of a table that a member of an archive is, `None` within if the table is in one file; `None` if

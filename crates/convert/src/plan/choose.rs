@@ -7,10 +7,13 @@ use tracelake_core::words::several;
 use tracelake_schema::{Files, Trace};
 
 use super::archives::{may_hold, missing_members};
+use super::cells;
 use super::checksums::described_sha256;
 use super::parts::plan_table;
 use super::recognised::Recognised;
-use super::{Request, StreamPlan, TableIndex, TablePlan, cells, part_rows};
+use super::request::Request;
+use super::table_index::TableIndex;
+use super::tables::{StreamPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundFile, FoundSource, FoundTable};
 
@@ -159,7 +162,7 @@ fn stream(
         bytes: file.bytes,
         sha256,
         tables,
-        part_rows: part_rows(request),
+        part_rows: request.part_rows(),
     }
 }
 

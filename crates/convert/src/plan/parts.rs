@@ -11,7 +11,9 @@ use tracelake_core::words::{first_few, several};
 use tracelake_schema::{Table, Trace};
 
 use super::checksums::described_sha256;
-use super::{PARTS_LIMIT, PartPlan, Request, TableIndex, TablePlan};
+use super::request::Request;
+use super::table_index::TableIndex;
+use super::tables::{PARTS_LIMIT, PartPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundPart, FoundSource, FoundTable};
 

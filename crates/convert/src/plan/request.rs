@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use tracelake_core::settings::Settings;
+use tracelake_core::settings::{PART_ROWS, Settings};
 use tracelake_location::Location;
 use tracelake_schema::{Rule, Trace};
 
@@ -60,6 +60,11 @@ impl Request {
             checksums: ChecksumSource::Auto,
             derive: Vec::new(),
         }
+    }
+
+    /// Rows in each part of a file that is cut.
+    pub(super) fn part_rows(&self) -> u64 {
+        self.settings.part_rows.unwrap_or(PART_ROWS)
     }
 }
 

@@ -12,7 +12,8 @@ use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Derived, Kind, Table, Trace};
 
 use super::recognised::Recognised;
-use super::{Request, TablePlan};
+use super::request::Request;
+use super::tables::TablePlan;
 
 /// A selection, checked: every name in it exists.
 pub(super) struct Selection<'a> {

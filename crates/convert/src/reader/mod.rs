@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
@@ -41,7 +41,7 @@ pub struct ReadOptions {
     /// The callback for each bad row, in the order of the file and before the batch of the rows
     /// around it; `None` to end with the first one. An error that it returns ends the reading.
     ///
-    /// It's called in [`PartReader::next`], by the thread that iterates.
+    /// It's called in [`PartReader::next_batch`], by the thread that iterates.
     pub on_bad_row: Option<BadRowCallback>,
     /// Rows in a batch, at least 1; fewer if they would take more than 32 MiB.
     pub batch_rows: usize,
@@ -108,7 +108,7 @@ impl Default for ReadOptions {
 ///     Ok(())
 /// }));
 /// assert!(read_part(&Context::new(), path, options)?.all(|batch| batch.is_ok()));
-/// # Ok::<(), tracelake_core::error::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_part(
     context: &Context,
@@ -203,6 +203,33 @@ impl PartReader {
         Arc::clone(&self.schema)
     }
 
+    /// The next batch; `None` after the last one.
+    ///
+    /// # Errors
+    /// What is wrong with the file; it's the last item.
+    pub fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        loop {
+            let error = match self.running.as_ref()?.received.recv() {
+                Ok(Message::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Message::BadRow(bad_row)) => match self.on_bad_row.as_mut()?(&bad_row) {
+                    Ok(()) => continue,
+                    Err(error) => error,
+                },
+                Ok(Message::End(Ok(counts))) => {
+                    self.stop();
+                    self.counts = Some(counts);
+                    return None;
+                }
+                Ok(Message::End(Err(error))) => error,
+                Err(_) => Error::new(ErrorKind::Failed, "a thread that read ahead has panicked")
+                    .at(&self.path)
+                    .hint("this is a bug: please report it"),
+            };
+            self.stop();
+            return Some(Err(error));
+        }
+    }
+
     /// The trace that was given or recognised.
     #[must_use]
     pub fn trace(&self) -> &'static Trace {
@@ -234,29 +261,18 @@ impl PartReader {
 }
 
 impl Iterator for PartReader {
-    type Item = Result<RecordBatch>;
+    type Item = std::result::Result<RecordBatch, ArrowError>;
 
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
-        loop {
-            let error = match self.running.as_ref()?.received.recv() {
-                Ok(Message::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Message::BadRow(bad_row)) => match self.on_bad_row.as_mut()?(&bad_row) {
-                    Ok(()) => continue,
-                    Err(error) => error,
-                },
-                Ok(Message::End(Ok(counts))) => {
-                    self.stop();
-                    self.counts = Some(counts);
-                    return None;
-                }
-                Ok(Message::End(Err(error))) => error,
-                Err(_) => Error::new(ErrorKind::Failed, "a thread that read ahead has panicked")
-                    .at(&self.path)
-                    .hint("this is a bug: please report it"),
-            };
-            self.stop();
-            return Some(Err(error));
-        }
+    /// As [`PartReader::next_batch`], with the error as [`ArrowError::ExternalError`].
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.next_batch()?;
+        Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+    }
+}
+
+impl RecordBatchReader for PartReader {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }
 

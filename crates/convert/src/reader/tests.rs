@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 use std::borrow::Cow;
+use std::iter;
 use std::path::Path;
 
 use std::sync::Mutex;
@@ -231,7 +232,8 @@ fn a_cancelled_context_ends_the_rows_with_its_error() {
     let mut reader = read_part(&context, sample(USAGE), options).unwrap();
     reader.next().unwrap().unwrap();
     context.cancel();
-    let error = reader.find_map(Result::err).unwrap();
+    let mut batches = iter::from_fn(|| reader.next_batch());
+    let error = batches.find_map(Result::err).unwrap();
     assert_eq!(error.kind(), ErrorKind::Stopped(2));
     assert!(reader.next().is_none());
 }
@@ -262,7 +264,7 @@ fn with_a_bad_row(on_bad_row: Option<BadRowCallback>) -> (Vec<usize>, Option<Err
     };
     let (mut rows, mut error) = (Vec::new(), None);
     let mut reader = read_part(&Context::new(), &path, options).unwrap();
-    for item in reader.by_ref() {
+    while let Some(item) = reader.next_batch() {
         assert!(error.is_none(), "an error is the last item");
         match item {
             Ok(batch) => rows.push(batch.num_rows()),
@@ -305,10 +307,8 @@ fn what_is_wrong_with_a_file_is_the_last_item() {
     let path = table.join(name);
     std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
     let last = |options| {
-        read_part(&Context::new(), &path, options)
-            .unwrap()
-            .last()
-            .unwrap()
+        let mut reader = read_part(&Context::new(), &path, options).unwrap();
+        iter::from_fn(|| reader.next_batch()).last().unwrap()
     };
     let error = last(ReadOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
@@ -360,8 +360,7 @@ fn a_member_of_an_archive_is_read_by_its_name() {
         .err()
         .unwrap();
     assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
-    let error = read_part(&Context::new(), &path, options(Some("batch_task")))
-        .unwrap()
-        .last();
+    let mut reader = read_part(&Context::new(), &path, options(Some("batch_task"))).unwrap();
+    let error = iter::from_fn(|| reader.next_batch()).last();
     assert_eq!(error.unwrap().unwrap_err().kind(), ErrorKind::Misfit);
 }

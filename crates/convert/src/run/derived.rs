@@ -3,10 +3,12 @@
 use rayon::prelude::*;
 use tracelake_core::error::Result;
 use tracelake_lake::manifest::PartFacts;
-use tracelake_lake::{MadePart, PartName, Parts, inside};
+use tracelake_lake::{Asked, MadePart, PartName, Parts, inside, is_derived_from, parts_of};
+use tracelake_schema::Derived;
 
-use super::{Run, underived};
+use super::step::Run;
 use crate::derive::derive;
+use crate::plan::Plan;
 
 impl Run<'_> {
     /// Makes what is derived of parts that are done.
@@ -45,4 +47,38 @@ impl Run<'_> {
         });
         done.collect()
     }
+}
+
+/// The parts that a derived table lacks, each with the part that it is made of.
+pub(super) fn underived(
+    plan: &Plan,
+    asked: &Asked<'_>,
+    parts: &Parts,
+) -> Vec<(&'static Derived, PartName)> {
+    let assignment = asked.plan.assignment();
+    let shard = asked.shard.unwrap_or(0);
+    let derived = plan.derived.iter().flat_map(|&derived| {
+        let lacks = parts_of(parts, derived.from).filter(|(key, other)| {
+            let name = PartName {
+                table: derived.table.name,
+                key: *key,
+            };
+            let is_mine = assignment.shard_of(name.table, name.key) == Some(shard);
+            let known = parts.get(&name);
+            is_mine && known.is_none_or(|known| !is_derived_from(known, other))
+        });
+        let lacks: Vec<_> = lacks
+            .map(|(key, _)| {
+                (
+                    derived,
+                    PartName {
+                        table: derived.from,
+                        key,
+                    },
+                )
+            })
+            .collect();
+        lacks
+    });
+    derived.collect()
 }

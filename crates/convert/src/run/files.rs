@@ -13,7 +13,7 @@ use tracelake_lake::{MadePart, PartName, Staged, Staging, inside};
 use tracelake_location::Location;
 use tracelake_source::{Fingerprint, Source};
 
-use super::Run;
+use super::step::Run;
 use crate::bad_row::BadRow;
 use crate::lake_file::LakeFile;
 use crate::part::{

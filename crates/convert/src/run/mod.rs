@@ -8,27 +8,28 @@ mod files;
 mod room;
 mod run_options;
 mod schedule;
+mod step;
 mod streams;
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::{
-    Asked, Joined, Lake, Overwrite, PartName, Parts, Working, check_overwrite, check_rejects,
-    finish_rename, is_derived_from, parts_of, progress, remaining,
+    Asked, Joined, Lake, Overwrite, PartName, Parts, check_overwrite, check_rejects, finish_rename,
+    parts_of, progress, remaining,
 };
 use tracelake_location::Location;
-use tracelake_schema::Derived;
 use tracelake_source as source;
-use tracelake_source::Source;
 
-use crate::plan::{Plan, TableIndex, check_sha256};
+use crate::plan::{Plan, check_sha256};
+use derived::underived;
 use schedule::{Schedule, Work};
+use step::{Run, no_threads};
 
 pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
@@ -157,7 +158,7 @@ fn convert_into(
             rejected: AtomicU64::new(rejected),
             doubted: Mutex::default(),
         };
-        let made = run.work(&todo)?;
+        let made = work(&run, &todo)?;
         let converted = made.len();
         let mut parts = kept;
         parts.extend(made);
@@ -290,36 +291,6 @@ fn todo<'a>(plan: &'a Plan, asked: &Asked<'_>, joined: &Joined<'_>, kept: &Parts
         .collect()
 }
 
-/// The parts that a derived table lacks, each with the part that it is made of.
-fn underived(plan: &Plan, asked: &Asked<'_>, parts: &Parts) -> Vec<(&'static Derived, PartName)> {
-    let assignment = asked.plan.assignment();
-    let shard = asked.shard.unwrap_or(0);
-    let derived = plan.derived.iter().flat_map(|&derived| {
-        let lacks = parts_of(parts, derived.from).filter(|(key, other)| {
-            let name = PartName {
-                table: derived.table.name,
-                key: *key,
-            };
-            let is_mine = assignment.shard_of(name.table, name.key) == Some(shard);
-            let known = parts.get(&name);
-            is_mine && known.is_none_or(|known| !is_derived_from(known, other))
-        });
-        let lacks: Vec<_> = lacks
-            .map(|(key, _)| {
-                (
-                    derived,
-                    PartName {
-                        table: derived.from,
-                        key,
-                    },
-                )
-            })
-            .collect();
-        lacks
-    });
-    derived.collect()
-}
-
 /// Compares the sources of finished parts with the digests that the publisher lists: they may have been converted without
 /// these.
 fn check_listed(context: &Context, plan: &Plan, finished: &Parts) -> Result<()> {
@@ -363,51 +334,6 @@ fn threads(threads: usize) -> Result<rayon::ThreadPool> {
     pool.map_err(|error| no_threads(threads, error))
 }
 
-fn no_threads(threads: usize, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    let reason = format!("cannot start {threads} threads: {error}");
-    Error::new(ErrorKind::Failed, reason)
-        .hint("pass a smaller --threads")
-        .because(error)
-}
-
-/// The inputs of every step of a run.
-struct Run<'a> {
-    /// Cancelled by a signal, and by a part that failed.
-    context: Context,
-    plan: &'a Plan,
-    asked: &'a Asked<'a>,
-    working: &'a Working,
-    /// The parts that were done before.
-    kept: &'a Parts,
-    run_options: RunOptions,
-    /// Rows that were rejected so far.
-    rejected: AtomicU64,
-    /// Tables of which a file was said to be in doubt; once for each is enough.
-    doubted: Mutex<BTreeSet<TableIndex>>,
-}
-
-impl Run<'_> {
-    /// Converts files, and derives what is derived from them. Returns the parts made.
-    fn work(&self, todo: &[Work<'_>]) -> Result<Parts> {
-        let mut made = Schedule::new(self, todo).convert_all()?;
-        let mut parts = self.kept.clone();
-        parts.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
-        made.append(&mut self.derive_all(&parts)?);
-        Ok(made)
-    }
-
-    /// Counts rejected rows, and ends the run when there are too many.
-    fn count_rejects(&self, rows: u64) -> Result<()> {
-        let before = self.rejected.fetch_add(rows, Ordering::Relaxed);
-        check_rejects(before.saturating_add(rows), self.run_options.max_rejects)
-    }
-
-    /// Opens a source whose reading a signal ends.
-    fn open(&self, path: &Location) -> Result<Source> {
-        Source::open(&self.context, path)
-    }
-}
-
 /// Says how to resume work that was stopped.
 fn resumable(error: Error) -> Error {
     match error.kind() {
@@ -416,4 +342,13 @@ fn resumable(error: Error) -> Error {
         }
         _ => error,
     }
+}
+
+/// Converts files, and derives what is derived from them. Returns the parts made.
+fn work(run: &Run<'_>, todo: &[Work<'_>]) -> Result<Parts> {
+    let mut made = Schedule::new(run, todo).convert_all()?;
+    let mut parts = run.kept.clone();
+    parts.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+    made.append(&mut run.derive_all(&parts)?);
+    Ok(made)
 }

@@ -9,7 +9,7 @@ use tracelake_core::words::group_digits;
 use tracelake_lake::PartName;
 use tracelake_location::Location;
 
-use super::RunOptions;
+use super::run_options::RunOptions;
 use super::schedule::Work;
 use crate::plan::{Estimate, Plan, SourceSize, StreamPlan, TablePlan};
 

@@ -14,7 +14,7 @@ use tracelake_source::Source;
 
 use super::files::WaitingPart;
 use super::run_options::FILES_AHEAD;
-use super::{Run, no_threads};
+use super::step::{Run, no_threads};
 use crate::plan::{PartPlan, StreamPlan, TablePlan};
 
 /// A file to convert.

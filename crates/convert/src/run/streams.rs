@@ -12,8 +12,8 @@ use tracelake_location::Location;
 use tracelake_schema::{Files, Table};
 use tracelake_source::{Fingerprint, Source};
 
-use super::Run;
 use super::files::recorded;
+use super::step::Run;
 use crate::part::{Beginning, ReadProgress, TableText};
 use crate::plan::{PARTS_LIMIT, StreamPlan, TablePlan, check_sha256};
 

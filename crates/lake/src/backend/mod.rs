@@ -4,7 +4,8 @@
 
 mod bucket;
 mod directories;
-mod disk;
+pub(crate) mod disk;
+mod open;
 mod staged_file;
 pub(crate) mod system;
 mod tests;
@@ -14,15 +15,12 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Listed, Location, Tag};
 
-use bucket::Bucket;
-pub(crate) use disk::Disk;
-use system::Os;
+pub(crate) use open::backend;
 pub use system::WRITE_BEHIND;
 
 /// The bytes of a small object, and which version of it they are.
@@ -172,14 +170,6 @@ pub(crate) trait Unfinished: Write + Debug + Send {
 
     /// Makes it visible, in the place of what has its name. The names that this makes on a disk are added to `names`.
     fn show(self: Box<Self>, names: &mut NewNames) -> Result<()>;
-}
-
-/// The backend of the lake at `root`.
-pub(crate) fn backend(root: &Location) -> Arc<dyn Backend> {
-    match root {
-        Location::Disk(path) => Arc::new(Disk::new(path, Arc::new(Os))),
-        Location::Url(url) => Arc::new(Bucket::new(url)),
-    }
 }
 
 fn leads_out(path: &str) -> Error {

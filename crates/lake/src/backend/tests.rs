@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 use std::fs;
+use std::sync::Arc;
 
 use object_store::memory::InMemory;
 use tempfile::tempdir;

@@ -27,7 +27,7 @@ use tracelake_core::digest::Digest;
 use tracelake_core::error::ErrorKind;
 use tracelake_location::{Location, Url};
 
-use crate::backend::Disk;
+use crate::backend::disk::Disk;
 use crate::look::Lake;
 use crate::manifest::Manifest;
 use crate::rules::{OFF, Rule};

@@ -190,7 +190,7 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.reader.next()?.map_err(|error| {
+        Some(self.reader.next_batch()?.map_err(|error| {
             let text = error.to_string();
             *self
                 .outcome

@@ -10,19 +10,15 @@
 #[cfg(target_arch = "x86_64")]
 use tracelake_core::instructions::has_bmi;
 
+use super::state::{Block, COPIED, Inflate, ROOM, Result, Stop, TextBuffer, WINDOW};
 use super::table::{
     DISTANCE_BITS, END_OF_BLOCK, LITERAL, SECOND, SPECIAL, TableEntry, distance, length, literals,
     look_up, low, take,
 };
-use super::{Block, Inflate, Result, Stop, TextBuffer, WINDOW};
 use crate::input::Input;
 
 /// Where the text that is decoded at once ends.
-const FULL: usize = WINDOW + super::ROOM;
-
-/// Bytes of a match that are copied in one step. Few matches of a table's text need two, and a branch
-/// that is not predicted costs more than the bytes: 16 take 5 % longer.
-pub(super) const COPIED: usize = 32;
+const FULL: usize = WINDOW + ROOM;
 
 impl Inflate {
     /// Decodes while eight bytes are ahead and there is room; true at the end of the block.

@@ -6,113 +6,25 @@
 //! slack, so the inner loop checks both once a turn. Tests hold it equal to flate2's zlib-rs.
 
 mod fast;
+mod state;
 mod table;
 mod tests;
 
-use tracelake_core::error::Error;
-
 use super::input::Input;
-use fast::{COPIED, copy_match, write_literals};
+use fast::{copy_match, write_literals};
+use state::{Block, ROOM, Result, WINDOW};
+pub(super) use state::{Inflate, Stop};
 use table::{
-    Codes, DISTANCE_BITS, DISTANCE_ENTRIES, END_OF_BLOCK, INVALID, LITERAL, LITERAL_BITS,
-    LITERAL_ENTRIES, SPECIAL, TableEntry, code_length_symbol, distance, distance_symbol, length,
-    literal_symbol, look_up, take, value,
+    Codes, DISTANCE_BITS, END_OF_BLOCK, INVALID, LITERAL, SPECIAL, TableEntry, code_length_symbol,
+    distance, distance_symbol, length, literal_symbol, look_up, take, value,
 };
-
-/// How far back a match may reach, in bytes.
-const WINDOW: usize = 32 << 10;
-
-/// How much text is decoded at once, in bytes; with the window it stays in the second-level cache.
-const ROOM: usize = 64 << 10;
-
-/// The most that one turn of the inner loop writes past `WINDOW + ROOM`: six literals, or a literal and the
-/// longest match, rounded up to whole copies.
-const SLACK: usize = 6 + 258 + COPIED;
-
-/// The window, the room and the slack; of a known size, so that few accesses need a check.
-type TextBuffer = [u8; WINDOW + ROOM + SLACK];
 
 /// The order in which the lengths of the code-length code are written.
 const ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 
-/// Why a stream cannot be decoded.
-pub(super) enum Stop {
-    /// The input ends inside of it.
-    Truncated,
-    /// It breaks a rule of the format.
-    Broken(&'static str),
-    /// The disk fails.
-    Disk(Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Disk(error)
-    }
-}
-
-type Result<T> = std::result::Result<T, Stop>;
-
-/// A decoder and the text that it decoded last.
-///
-/// # Memory
-/// About 120 KiB.
-pub(super) struct Inflate {
-    /// The window, then the text not handed out yet.
-    text: Box<TextBuffer>,
-    /// The part of the text not handed out yet.
-    start: usize,
-    end: usize,
-    /// Bits ahead, the next one lowest. There may be bits above `count` that will be read again.
-    bits: u64,
-    count: u32,
-    block: Block,
-    last: bool,
-    literals: Box<[TableEntry; LITERAL_ENTRIES]>,
-    /// Bits that literals are looked up with.
-    literal_bits: u32,
-    distances: Box<[TableEntry; DISTANCE_ENTRIES]>,
-    /// Whether the tables are those of the fixed codes, which a file of small members asks for again
-    /// and again.
-    is_fixed: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Block {
-    Header,
-    Stored { left: usize },
-    Codes,
-    End,
-}
-
 impl Inflate {
-    pub(super) fn new() -> Self {
-        Self {
-            text: vec![0; WINDOW + ROOM + SLACK]
-                .try_into()
-                .expect("a vector of this length"),
-            start: 0,
-            end: 0,
-            bits: 0,
-            count: 0,
-            block: Block::Header,
-            last: false,
-            literals: Box::new([INVALID; LITERAL_ENTRIES]),
-            literal_bits: LITERAL_BITS,
-            distances: Box::new([INVALID; DISTANCE_ENTRIES]),
-            is_fixed: false,
-        }
-    }
-
-    /// Starts a new stream, which knows nothing of the text of the one before.
-    pub(super) fn reset(&mut self) {
-        (self.start, self.end) = (0, 0);
-        (self.bits, self.count) = (0, 0);
-        (self.block, self.last) = (Block::Header, false);
-    }
-
     /// Hands out some text; 0 at the end of the stream, and the input is then at the byte after it.
     pub(super) fn read(&mut self, input: &mut Input, into: &mut [u8]) -> Result<usize> {
         while self.start == self.end {

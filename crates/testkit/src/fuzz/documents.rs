@@ -22,7 +22,7 @@ use tracelake_verify::release::{Allow, release};
 use tracelake_verify::verify;
 
 use super::lakes::copy;
-use super::{context, directory, options, trace};
+use super::setting::{context, directory, options, trace};
 
 /// Tries one input on the plan of shards.
 pub fn plan_file(data: &[u8]) {

@@ -17,7 +17,7 @@ use tracelake_location::Location;
 use tracelake_schema::Syntax;
 use tracelake_verify::verify;
 
-use super::{context, directory, options, trace};
+use super::setting::{context, directory, options, trace};
 
 /// Rows of each table of the small lake.
 const ROWS: usize = 40;

@@ -7,15 +7,12 @@ pub mod nested;
 pub mod pipeline;
 pub mod readers;
 pub mod selection;
+mod setting;
 pub mod source;
 pub mod split;
 pub mod value;
 
-use std::path::Path;
-
-use tempfile::TempDir;
-use tracelake_core::Context;
-use tracelake_schema::{TRACES, Trace};
+pub use setting::{directory, options, trace};
 
 /// The name of a target, which is that of its seeds too, and the target.
 pub type Target = (&'static str, fn(&[u8]));
@@ -34,46 +31,3 @@ pub const TARGETS: [Target; 11] = [
     ("split", split::run),
     ("value", value::run),
 ];
-
-/// The trace that targets convert: the first of the catalog that is published in parts alone.
-#[must_use]
-pub fn trace() -> &'static Trace {
-    let mut traces = TRACES.iter();
-    traces
-        .find(|trace| trace.in_parts())
-        .expect("a trace in parts")
-}
-
-/// A directory that goes away when dropped; in memory where the system offers that.
-#[must_use]
-pub fn directory() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    let builder = || {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("tracelake-fuzz-");
-        builder
-    };
-    if memory.is_dir()
-        && let Ok(directory) = builder().tempdir_in(memory)
-    {
-        return directory;
-    }
-    builder()
-        .tempdir()
-        .expect("a directory for temporary files")
-}
-
-/// A context of one thread, so that an input does the same each time.
-pub(crate) fn context() -> Context {
-    Context::new().with_threads(1)
-}
-
-/// The first `N` bytes, which choose what is done, and the rest, which it is done to. Options that
-/// are not there are 0, so a short input is one as well.
-#[must_use]
-pub fn options<const N: usize>(data: &[u8]) -> ([u8; N], &[u8]) {
-    let mut options = [0; N];
-    let there = data.len().min(N);
-    options[..there].copy_from_slice(&data[..there]);
-    (options, &data[there..])
-}

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{directory, options};
+use super::setting::{directory, options};
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 use base64::Engine;

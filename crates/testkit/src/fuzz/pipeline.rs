@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use super::{context, directory, options, trace};
+use super::setting::{context, directory, options, trace};
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, cast::AsArray};
 use base64::Engine;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::{context, directory, options, trace};
+use super::setting::{context, directory, options, trace};
 use tracelake_convert::discover::checksums::Checksums;
 use tracelake_convert::discover::schema_csv::SchemaCsv;
 use tracelake_convert::plan::{Request, plan};

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::pipeline::{
     Bad, Value, check_output, check_rejects, ended, fields, gzip, records, rows, schema_csv, value,
 };
-use super::{context, directory, options, trace};
+use super::setting::{context, directory, options, trace};
 use tracelake_convert::plan::{Request, plan};
 use tracelake_convert::run::{RunOptions, convert};
 use tracelake_core::options::OnBadRow;

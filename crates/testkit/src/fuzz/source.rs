@@ -6,7 +6,7 @@
 
 use std::io::{Read, Write};
 
-use super::{directory, options};
+use super::setting::{directory, options};
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
 use tracelake_core::Context;

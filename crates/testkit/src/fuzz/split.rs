@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::options;
+use super::setting::options;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_core::fault::Fault;
 use tracelake_core::line_ending::LineEnding;

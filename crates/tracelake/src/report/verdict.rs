@@ -62,7 +62,7 @@ pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool
 
 /// Says on stderr whether a lake was released, after its verification.
 pub(crate) fn released(verdict: &Verdict) {
-    if verdict.findings.is_empty() {
+    if verdict.is_ok() {
         say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
     } else {
         say("not released");

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 use tracelake_schema::{Column, Kind, Table, render};
 
-use super::{ReleasedLake, TypeNames, licence_page, proven_key};
+use super::released_lake::{ReleasedLake, TypeNames, licence_page, proven_key};
+use super::selection;
 
 /// The version of Croissant that the description follows.
 const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.1";
@@ -51,7 +52,7 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
         ""
     };
     set("name", format!("{}{synthetic}", trace.name).into());
-    set("description", lake.description().into());
+    set("description", selection::description(lake).into());
     set("conformsTo", CONFORMS_TO.into());
     // Synthetic rows have no publisher.
     if !lake.is_synthetic() {

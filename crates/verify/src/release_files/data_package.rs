@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tracelake_core::options::Format;
 use tracelake_schema::{Column, Table, render};
 
-use super::{ReleasedLake, TypeNames, licence_page, proven_key};
+use super::released_lake::{ReleasedLake, TypeNames, licence_page, proven_key};
+use super::selection;
 
 /// A package with one resource for each table.
 pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
@@ -45,7 +46,7 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": format!("{}{synthetic}", trace.name),
         "title": lake.title(),
-        "description": lake.description(),
+        "description": selection::description(lake),
     });
     // Synthetic rows have no publisher.
     if !lake.is_synthetic() {

@@ -9,8 +9,8 @@ use tracelake_lake::manifest::{PartFacts, REJECTS};
 use tracelake_schema::render;
 
 use super::completeness::{Completeness, Gap, TableGap, count, is_far_short, parts_alone};
+use super::released_lake::{ReleasedLake, spdx};
 use super::selection;
-use super::{ReleasedLake, spdx};
 
 /// The card as Markdown with front matter.
 pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
@@ -93,7 +93,7 @@ fn opening(lake: &ReleasedLake<'_>) -> String {
          ```python\nimport datasets\n\n\
          datasets.load_dataset(\"PATH OF THIS DIRECTORY\", \"{first}\")\n```\n",
         render::markdown_text(&lake.title()),
-        render::markdown_text(&lake.description()),
+        render::markdown_text(&selection::description(lake)),
     );
     if lake.is_synthetic() {
         return opening

@@ -4,7 +4,7 @@ use tracelake_core::selection::Sample;
 use tracelake_core::words::several;
 use tracelake_schema::{Reference, Table, sample};
 
-use super::ReleasedLake;
+use super::released_lake::ReleasedLake;
 
 /// The section of the card; empty if the lake has everything.
 pub(super) fn section(lake: &ReleasedLake<'_>) -> String {
@@ -111,4 +111,12 @@ fn dangling(lake: &ReleasedLake<'_>) -> Vec<String> {
         }
     }
     dangling
+}
+
+/// One paragraph on the lake for catalogs.
+pub(super) fn description(lake: &ReleasedLake<'_>) -> String {
+    match lake.is_selection() {
+        true => format!("{} {}", lake.content(), sentence(lake)),
+        false => lake.content(),
+    }
 }
