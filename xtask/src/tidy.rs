@@ -240,7 +240,7 @@ fn modules(
     let own = origins
         .iter()
         .filter(|(name, origin)| is_used(name, origin));
-    let own = own.map(|(_, &origin)| origin.to_owned()).collect();
+    let own: BTreeSet<String> = own.map(|(_, &origin)| origin.to_owned()).collect();
     let origin_of = |name: &str| origins.get(name).map(|&origin| origin.to_owned());
     let mut modules = BTreeMap::from([("mod".to_owned(), own)]);
     for (name, paths) in &children {

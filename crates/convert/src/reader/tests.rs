@@ -179,7 +179,7 @@ fn batches_equal_what_parquet_files_hold() {
         };
         let context = Context::new().with_threads(threads);
         let mut reader = read_part(&context, &path, options).unwrap();
-        let batches: Vec<RecordBatch> = reader.by_ref().map(Result::unwrap).collect();
+        let batches: Vec<RecordBatch> = reader.by_ref().map(|batch| batch.unwrap()).collect();
         let full = batches.iter().rev().skip(1);
         prop_assert!(full.clone().all(|batch| batch.num_rows() == batch_rows));
         let rows = concat_batches(&reader.schema(), &batches).unwrap();
@@ -216,7 +216,10 @@ fn a_reader_can_be_dropped_at_any_time() {
             Context::new().with_events(move |_| assert!(Arc::strong_count(&listeners) > 1));
         let reader = read_part(&context, sample(USAGE), options).unwrap();
         drop(context);
-        assert_eq!(reader.take(taken).map(Result::unwrap).count(), taken);
+        assert_eq!(
+            reader.take(taken).map(|batch| batch.unwrap()).count(),
+            taken
+        );
         // The producer held the last clone of the context, so its thread is gone.
         assert_eq!(Arc::strong_count(&ours), 1);
     }
@@ -354,7 +357,7 @@ fn a_member_of_an_archive_is_read_by_its_name() {
         ..ReadOptions::default()
     };
     let reader = read_part(&Context::new(), &path, options(Some("container_meta"))).unwrap();
-    let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+    let batches: Vec<RecordBatch> = reader.map(|batch| batch.unwrap()).collect();
     assert_eq!(batches[0].num_rows(), 1);
     let error = read_part(&Context::new(), &path, options(None))
         .err()

@@ -1,3 +1,10 @@
+use tracelake_core::error::ErrorKind;
+use tracelake_core::options::Layout;
+use tracelake_core::origin::Origin;
+use tracelake_core::settings::Settings;
+use tracelake_lake::manifest::TableFacts;
+
+use super::released_lake::licence_page;
 use super::*;
 use tracelake_core::part_key::PartKey;
 use tracelake_lake::manifest::PartFacts;
