@@ -72,7 +72,7 @@ fn of_many_files_that_are_skipped_the_first_are_named() {
     }
 }
 
-/// What looks like data is worth a warning at the top of a source, and nothing else is.
+/// Only files that look like data are worth a warning at the top of a source.
 #[test]
 fn data_beside_the_tables_is_named() {
     let source = source(&[
