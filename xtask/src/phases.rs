@@ -37,7 +37,7 @@ const PHASES: &[(&str, &[&str])] = &[
             "tracelake_encode::wide",
             "tracelake_encode::value",
             "plain_numbers",
-            "as tracelake_encode::column::LookUp",
+            "as tracelake_encode::column::phases::LookUp",
         ],
     ),
     (

@@ -8,7 +8,7 @@ mod direct;
 mod records;
 mod stops;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use std::fmt;
 use std::ops::Range;
@@ -25,11 +25,11 @@ use crate::nodes::{Node, keys};
 use crate::reject::Reject;
 use crate::selection;
 
-pub use records::JsonRecords;
+pub(crate) use records::JsonRecords;
 
 /// The columns of a table whose rows are JSON, and those of them that are read.
 #[derive(Debug, Clone)]
-pub struct JsonColumns {
+pub(crate) struct JsonColumns {
     /// All columns that a row may have, and their names.
     whole: &'static [Column],
     keys: Vec<Vec<u8>>,
@@ -41,9 +41,8 @@ pub struct JsonColumns {
 }
 
 impl JsonColumns {
-    /// Those that an order of fields names.
-    #[must_use]
-    pub fn of(order: &FieldOrder) -> Self {
+    /// The columns that an order of fields names.
+    pub(crate) fn of(order: &FieldOrder) -> Self {
         let whole = order.whole.columns;
         let kept = whole.iter().map(|column| {
             let found = order.table.column(column.name);
@@ -86,7 +85,7 @@ impl From<&'static [Column]> for JsonColumns {
 ///
 /// # Errors
 /// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
-pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
+pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
     let mut reader = JsonReader::new(line, columns.accept)?;
     let mut named = NamedCells::new(columns.whole);
     let text = reader.text;
@@ -114,18 +113,18 @@ pub fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
 ///
 /// # Errors
 /// The first fault of what was read.
-pub fn is_selected<'a>(
-    line: &'a [u8],
+pub(crate) fn is_selected(
+    line: &[u8],
     columns: &JsonColumns,
     rules: &RowRules,
 ) -> Result<bool, Reject> {
-    let fields = [
-        rules.sample.map(|rule| rule.field),
-        rules.time.map(|rule| rule.field),
-    ];
-    let indices = fields.map(|field| field.map(|field| field.index));
-    if let Some([key, time]) = direct::find(line, columns, indices)
-        && let Some(is_selected) = selects(rules, key, time)
+    let sample = rules.sample.map(|rule| rule.field.index);
+    let wanted = [sample, rules.time.map(|rule| rule.field.index)];
+    // A field is the key, or else the time.
+    let slot = |field: &RuleField| usize::from(sample != Some(field.index));
+    if let Some(texts) = direct::find(line, columns, wanted)
+        && let Some(is_selected) =
+            selection::selects(rules, |field| cell(texts[slot(field)], field).ok_or(())).ok()
     {
         return Ok(is_selected);
     }
@@ -136,37 +135,24 @@ pub fn is_selected<'a>(
     for (name, value) in reader.pairs(text)? {
         let (index, _) = reader.column(&mut named, name)?;
         named.put(index, Cell::Null);
-        for (wanted, found) in indices.iter().zip(&mut found) {
+        for (wanted, found) in wanted.iter().zip(&mut found) {
             if *wanted == Some(index) {
                 *found = Some(value);
             }
         }
     }
-    let mut cell = |field: &RuleField, value: Option<&'a str>| {
-        let cell = match value {
+    selection::selects(rules, |field| {
+        let cell = match found[slot(field)] {
             Some(value) => reader.value(value, field.column),
             None => null(field.column).map_err(|fault| Reject::new(reader.range_of(text), fault)),
         };
         cell.map_err(|reject| reject.in_column(field.column))
-    };
-    if let Some(rule) = &rules.sample {
-        let key = cell(&rule.field, found[0])?;
-        if !selection::samples_cell(rule, &key) {
-            return Ok(false);
-        }
-    }
-    match &rules.time {
-        Some(rule) => {
-            let time = cell(&rule.field, found[1])?;
-            Ok(selection::is_cell_in_time(rule, &time))
-        }
-        None => Ok(true),
-    }
+    })
 }
 
-/// Whether rules select a row with these texts of its key and its time; `None` if one of them has a fault.
-fn selects(rules: &RowRules, key: Option<&[u8]>, time: Option<&[u8]>) -> Option<bool> {
-    let cell = |text: Option<&[u8]>, field: &RuleField| match (text, field.column.kind) {
+/// The value of a field with this text; `None` if it has a fault.
+fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
+    match (text, field.column.kind) {
         (None, _) => null(field.column).ok(),
         (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
         (Some(text), Kind::DateTime(zone)) => {
@@ -177,15 +163,6 @@ fn selects(rules: &RowRules, key: Option<&[u8]>, time: Option<&[u8]>) -> Option<
             integer.ok().map(Cell::Integer)
         }
         _ => None,
-    };
-    if let Some(rule) = &rules.sample
-        && !selection::samples_cell(rule, &cell(key, &rule.field)?)
-    {
-        return Some(false);
-    }
-    match &rules.time {
-        Some(rule) => Some(selection::is_cell_in_time(rule, &cell(time, &rule.field)?)),
-        None => Some(true),
     }
 }
 
@@ -279,12 +256,11 @@ impl<'a> JsonReader<'a> {
             Kind::Integer | Kind::Code | Kind::Float => {
                 let range = self.range_of(text);
                 let bad = |fault| Reject::new(range.clone(), fault);
-                if is_string {
-                    let text = string(text).map_err(bad)?;
-                    self.numbers.read(column, text.as_bytes()).map_err(bad)
-                } else {
-                    self.numbers.read(column, text.as_bytes()).map_err(bad)
-                }
+                let number = match is_string {
+                    true => string(text).map_err(bad)?,
+                    false => text.into(),
+                };
+                self.numbers.read(column, number.as_bytes()).map_err(bad)
             }
         }
     }
