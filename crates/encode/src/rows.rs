@@ -92,7 +92,7 @@ impl RowGroupBuilder {
         let nodes = Node::of(table.columns);
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
         let columns = with_descriptors.map(|(leaf, descriptor)| {
-            column::encoder(leaf.column, descriptor.clone(), codec, accept)
+            column::encoder_of(leaf.column, descriptor.clone(), codec, accept)
         });
         Self {
             fields,

@@ -46,7 +46,7 @@ pub use request::{ChecksumSource, PartSet, Request};
 pub use shards::Shard;
 pub use table_index::TableIndex;
 
-/// Largest part count that file names may claim; published tables have up to 500. A
+/// The most parts that the names of a table's files may speak of; published tables have up to 500. A
 /// name alone must not decide how much memory a plan takes.
 pub const PARTS_LIMIT: u32 = MOST_PARTS;
 
@@ -90,7 +90,7 @@ pub struct TablePlan {
     pub parts: Vec<PartPlan>,
     /// Parts that are not there.
     pub missing: Vec<PartKey>,
-    /// Notes for people about the number of its parts that the lake doesn't show.
+    /// What of the number of its parts isn't seen in the lake, for people.
     pub notes: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ pub struct StreamPlan {
     pub sha256: Option<Digest>,
     /// The tables it holds, in order. For an archive of all tables, those it may hold.
     pub tables: Vec<TableIndex>,
-    /// Rows per part; the last part may have fewer.
+    /// Lines of a table in a part, the last one of which has the rest.
     pub part_rows: u64,
 }
 
@@ -168,7 +168,7 @@ impl PartPlan {
 }
 
 impl Plan {
-    /// Notes for people about the numbers of parts that the lake doesn't show.
+    /// What of the numbers of parts isn't seen in the lake, for people.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         let notes = self.tables.iter().flat_map(|table| &table.notes);
         notes.map(String::as_str)

@@ -44,8 +44,8 @@ pub(crate) use chunk::EncodedChunk;
 pub(crate) use double::whole;
 pub(crate) use phases::{Append, ChunkFields, ColumnEncoder, SourceField};
 
-/// The encoder of a column.
-pub(crate) fn encoder(
+/// Makes the encoder of a column.
+pub(crate) fn encoder_of(
     column: &'static Column,
     descriptor: ColumnDescPtr,
     codec: Codec,

@@ -5,7 +5,9 @@ use std::ops::Range;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
 
-use super::{JsonColumns, direct, is_selected, row};
+use super::cells::{is_selected, row};
+use super::columns::JsonColumns;
+use super::direct;
 use crate::cell::Row;
 use crate::reject::Reject;
 use crate::row_fields::RowFields;

@@ -3,9 +3,12 @@
 mod both_readers;
 
 use proptest::prelude::*;
+use tracelake_core::fault::Fault;
 use tracelake_testkit::nested::TABLE;
 
-use super::*;
+use super::row;
+use crate::cell::{Cell, Row};
+use crate::reject::Reject;
 use crate::samples::{described, object};
 
 fn read(line: &str) -> Result<Row, Reject> {

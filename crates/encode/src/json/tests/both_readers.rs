@@ -5,15 +5,21 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use proptest::prelude::*;
-use tracelake_core::field_order::{SampleRule, TimeRule};
+use tracelake_core::field_order::{FieldOrder, RowRules, SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
 use tracelake_schema::arrow::arrow_schema;
+use tracelake_schema::{Column, Kind};
 use tracelake_testkit::nested::{TABLE, column};
 
-use super::super::*;
+use super::super::cells::{is_selected, row};
+use super::super::columns::JsonColumns;
+use super::super::direct;
+use crate::cell::Cell;
 use crate::column_values::{self, ReadRows};
+use crate::nodes::Node;
 use crate::row_fields::{RowFields, RowTexts};
 use crate::samples::object;
+use crate::selection;
 
 /// The last columns, and not the mandatory first one.
 fn some_columns() -> JsonColumns {
