@@ -207,43 +207,6 @@ pub(crate) fn arrow_error(error: ArrowError, doing: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrow_file::ArrowFile;
-    use crate::parquet_file::ParquetFile;
-    use crate::samples::{at, machines, order, schema, split};
-
-    /// Writes rows at these times; returns the file, and the rows and the times that the builder counted.
-    fn written<F: OutputFile<Vec<u8>>>(
-        settings: &Settings,
-        times: &[i64],
-    ) -> (Vec<u8>, u64, Option<(i64, i64)>) {
-        let encoding = Encoding::of(settings).unwrap();
-        let (order, schema) = (order(), schema());
-        let mut file = F::create(Vec::new(), machines(), &schema, encoding).unwrap();
-        let mut builder = file.builder(RowSource::of(&order), &schema, encoding);
-        let text = at(times);
-        let rejects = builder.push_fields(&order, text.as_bytes(), &split(&text));
-        assert!(rejects.unwrap().is_empty());
-        while let Some(block) = builder.finish().unwrap() {
-            file.write(block).unwrap();
-        }
-        let (rows, range) = (builder.pushed(), builder.time());
-        assert_eq!(builder.others(), OtherSpellings::default());
-        (file.finish().unwrap(), rows, range)
-    }
-
-    #[test]
-    fn both_formats_have_the_rows() {
-        for (format, magic) in [(Format::Parquet, &b"PAR1"[..]), (Format::Arrow, b"ARROW1")] {
-            let mut settings = Settings::default();
-            settings.format = format;
-            let (file, rows, range) = match format {
-                Format::Parquet => written::<ParquetFile<_>>(&settings, &[3, 9, 4]),
-                Format::Arrow => written::<ArrowFile<_>>(&settings, &[3, 9, 4]),
-            };
-            assert!(file.starts_with(magic) && file.ends_with(magic), "{format}");
-            assert_eq!((rows, range), (3, Some((3, 9))), "{format}");
-        }
-    }
 
     #[test]
     fn only_other_row_groups_than_usual_are_noted() {

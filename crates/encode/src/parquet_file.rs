@@ -147,59 +147,10 @@ fn properties(table: &'static Table, schema: &SchemaDescriptor) -> WriterPropert
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use tracelake_core::ErrorKind;
 
     use super::*;
-    use crate::output::BlockBuilder;
-    use crate::samples::{at, machines, order, schema, split};
-
-    fn create<W: Write + Send>(out: W) -> ParquetFile<W> {
-        ParquetFile::create(out, machines(), &schema(), Encoding::DEFAULT).unwrap()
-    }
-
-    /// A row group with these times.
-    fn row_group(file: &ParquetFile<impl Write + Send>, times: &[i64]) -> RowGroup {
-        let order = order();
-        let mut rows = file.builder(RowSource::of(&order), &schema(), Encoding::DEFAULT);
-        let text = at(times);
-        rows.push_fields(&order, text.as_bytes(), &split(&text))
-            .unwrap();
-        rows.finish().unwrap().unwrap()
-    }
-
-    #[test]
-    fn a_file_has_its_row_groups_and_says_which_are_sorted() {
-        let mut file = create(Vec::new());
-        for times in [&[1, 2, 3][..], &[5, 4]] {
-            let group = row_group(&file, times);
-            file.write(group).unwrap();
-        }
-        let bytes = Bytes::from(file.finish().unwrap());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
-        assert_eq!(reader.schema().fields(), schema().fields());
-        let groups: Vec<(i64, bool)> = reader
-            .metadata()
-            .row_groups()
-            .iter()
-            .map(|group| (group.num_rows(), group.sorting_columns().is_some()))
-            .collect();
-        assert_eq!(groups, [(3, true), (2, false)]);
-        let rows = reader
-            .build()
-            .unwrap()
-            .map(|batch| batch.unwrap().num_rows());
-        assert_eq!(rows.sum::<usize>(), 5);
-    }
-
-    #[test]
-    fn a_file_without_rows_can_be_read() {
-        let file = create(Vec::new());
-        let bytes = Bytes::from(file.finish().unwrap());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
-        assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
-    }
+    use crate::samples::{machines, schema};
 
     /// A disk that is full.
     struct Full;
@@ -216,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let file = create(Full);
+        let file = ParquetFile::create(Full, machines(), &schema(), Encoding::DEFAULT).unwrap();
         let error = file.finish().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed);
     }

@@ -303,30 +303,16 @@ pub(crate) fn rejects<'a>(
 
 #[cfg(test)]
 mod tests {
-    use parquet::arrow::ArrowSchemaConverter;
-    use tracelake_schema::arrow::arrow_schema;
-    use tracelake_testkit::nested::TABLE;
-
     use super::*;
-    use crate::row_fields::RowTexts;
-    use crate::samples::{at, order, parquet_schema, split};
-
-    fn builder(most_rows: usize) -> RowGroupBuilder {
-        let (order, schema) = (order(), parquet_schema());
-        RowGroupBuilder::new(
-            RowSource::Fields(&order),
-            &schema,
-            Codec::DEFAULT,
-            most_rows,
-        )
-    }
+    use crate::samples::{order, parquet_schema, split};
 
     #[test]
     fn rejects_are_in_the_order_of_the_file() {
         let text = "5,7,0,p,0.5,0.25\n3,7,x,p,0.5,y\nshort\n9,7,0,p,0.5,z\n";
-        let mut rows = builder(10);
+        let (order, schema) = (order(), parquet_schema());
+        let mut rows = RowGroupBuilder::new(RowSource::of(&order), &schema, Codec::DEFAULT, 10);
         let rejects = rows
-            .push_fields(&order(), text.as_bytes(), &split(text))
+            .push_fields(&order, text.as_bytes(), &split(text))
             .unwrap();
         let places: Vec<(usize, &str)> = rejects
             .iter()
@@ -335,72 +321,5 @@ mod tests {
         let expected = [(1, "3,7,x,p,0.5,y"), (2, "short"), (3, "9,7,0,p,0.5,z")];
         assert_eq!(places, expected);
         assert_eq!(rows.pushed(), 1);
-    }
-
-    #[test]
-    fn a_row_group_ends_before_its_limit_and_starts_over() {
-        let mut rows = builder(3);
-        assert!(rows.finish().unwrap().is_none());
-        assert!(!rows.is_full(100), "a row group has at least one chunk");
-        let text = at(&[4, 2]);
-        rows.push_fields(&order(), text.as_bytes(), &split(&text))
-            .unwrap();
-        assert!(!rows.is_full(1));
-        assert!(rows.is_full(2));
-        let group = rows.finish().unwrap().unwrap();
-        assert_eq!(group.chunks.len(), crate::samples::FIELDS);
-        assert!(!group.is_sorted);
-        assert!(!rows.is_full(2));
-
-        let text = at(&[5, 5, 6]);
-        rows.push_fields(&order(), text.as_bytes(), &split(&text))
-            .unwrap();
-        assert!(rows.finish().unwrap().unwrap().is_sorted);
-        assert_eq!(rows.pushed(), 5);
-        assert_eq!(rows.time(), Some((2, 6)));
-        assert!(rows.finish().unwrap().is_none());
-    }
-
-    /// The texts of rows of JSON.
-    fn rows_of(lines: &[&str]) -> RowTexts {
-        let mut texts = RowTexts::new(TABLE.columns);
-        for line in lines {
-            texts.push(&crate::json::row(line.as_bytes(), &TABLE.columns.into()).unwrap());
-        }
-        texts
-    }
-
-    #[test]
-    fn nested_rows_are_taken_all_or_not_at_all() {
-        let schema = ArrowSchemaConverter::new().convert(&arrow_schema(&TABLE));
-        let mut rows = RowGroupBuilder::new(
-            RowSource::Rows(&TABLE),
-            &schema.unwrap(),
-            Codec::DEFAULT,
-            10,
-        );
-        let good = rows_of(&[
-            r#"{"time":3,"rules":[{"name":"a"},{"name":"b"}],"after":[1,2,3]}"#,
-            r#"{"time":"18446744073709551615","usage":{"cpus":0.5}}"#,
-        ]);
-        assert_eq!(
-            rows.push_rows(&good.text, &good.rows).unwrap(),
-            Vec::<usize>::new()
-        );
-        assert_eq!((rows.pushed(), rows.others().sentinels), (2, 1));
-
-        // The second row has a date that isn't one.
-        let mut broken = rows_of(&[
-            r#"{"time":4}"#,
-            r#"{"time":5,"since":"2024-02-29T23:59:58Z"}"#,
-        ]);
-        let since = broken.text.len() - "2024-02-29T23:59:58Z".len();
-        broken.text[since] = b'x';
-        assert_eq!(rows.push_rows(&broken.text, &broken.rows).unwrap(), [1]);
-        assert_eq!((rows.pushed(), rows.others().sentinels), (2, 1));
-
-        let chunks = rows.finish().unwrap().unwrap().chunks;
-        assert_eq!(chunks.len(), good.rows.leaves.len());
-        assert_eq!((rows.pushed(), rows.time()), (2, Some((3, i64::MAX))));
     }
 }

@@ -40,12 +40,6 @@ pub(crate) fn parquet_schema() -> Arc<SchemaDescriptor> {
     Arc::new(converted.expect("a schema of the catalog"))
 }
 
-/// Rows of [`machines`] at these times.
-pub(crate) fn at(times: &[i64]) -> String {
-    let rows = times.iter().map(|time| format!("{time},7,0,p,0.5,0.25\n"));
-    rows.collect()
-}
-
 pub(crate) fn split(text: &str) -> Records {
     let mut records = Records::default();
     records.split(text.as_bytes(), FIELDS, LineEnding::Lf);

@@ -166,37 +166,6 @@ pub fn range_of(values: &Int64Array) -> Option<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{at, machines, order, schema, split};
-
-    #[test]
-    fn batches_have_the_rows_that_were_asked_for() {
-        let mut batches = BatchBuilder::new(machines(), &schema(), 2);
-        assert!(batches.finish().unwrap().is_none());
-        let text = at(&[9, 3, 5]);
-        let rejects = batches
-            .push_fields(&order(), text.as_bytes(), &split(&text))
-            .unwrap();
-        assert!(rejects.is_empty());
-        assert!(batches.is_full(0));
-        assert_eq!(batches.finish().unwrap().unwrap().num_rows(), 2);
-        assert!(!batches.is_full(0));
-        assert_eq!(batches.finish().unwrap().unwrap().num_rows(), 1);
-        assert!(batches.finish().unwrap().is_none());
-        assert_eq!((batches.pushed(), batches.time()), (3, Some((3, 9))));
-    }
-
-    #[test]
-    fn bad_rows_are_left_out() {
-        let mut batches = BatchBuilder::new(machines(), &schema(), 10);
-        let text = format!("{}1,7,x,p,0.5,0.25\n{}", at(&[4]), at(&[6]));
-        let rejects = batches
-            .push_fields(&order(), text.as_bytes(), &split(&text))
-            .unwrap();
-        assert_eq!(rejects.len(), 1);
-        assert_eq!(rejects[0].line(), 1);
-        assert_eq!(batches.finish().unwrap().unwrap().num_rows(), 2);
-        assert_eq!(batches.time(), Some((4, 6)));
-    }
 
     #[test]
     fn a_range_leaves_nulls_out() {
