@@ -6,10 +6,10 @@ use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
+use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::cell::{Cell, Row};
-use tracelake_encode::output::{
-    ArrowFile, BlockBuilder, Encoding, OutputFile, ParquetFile, RowSource,
-};
+use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_encode::row_fields::RowTexts;
 use tracelake_encode::value::OtherSpellings;
 use tracelake_location::Location;

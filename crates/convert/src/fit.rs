@@ -80,7 +80,7 @@ impl Head {
     }
 }
 
-/// What of a table a file has.
+/// How much of a table a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     /// It is written in another syntax.
@@ -219,7 +219,7 @@ fn fit_row(
     Ok(())
 }
 
-/// What is known of the values of one column.
+/// The weight of the values of one column.
 #[derive(Clone, Default)]
 struct ColumnFit {
     values: u32,
@@ -332,7 +332,7 @@ fn weigh(column: &'static Column, field: &[u8]) -> std::result::Result<Option<We
     }
 }
 
-/// What a number of the column would be, in words.
+/// Says in words which numbers the column takes.
 fn expected_number(column: &Column) -> String {
     let bounds = column
         .looks

@@ -1,9 +1,12 @@
 //! Events of a run, as plain data. The library never prints; the listener of a [`Context`](crate::Context) decides what to show.
 
+use serde::Serialize;
+
 use crate::part_key::PartKey;
 
 /// Something that happened, reported from any thread.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
     /// The conversion or the check of a part begins.
@@ -11,6 +14,7 @@ pub enum Event {
         /// The table.
         table: &'static str,
         /// The part.
+        #[serde(flatten)]
         part: PartKey,
     },
     /// More bytes of a file were read: of a source by `convert`, of an output by `verify`.
@@ -23,6 +27,7 @@ pub enum Event {
         /// The table.
         table: &'static str,
         /// The part.
+        #[serde(flatten)]
         part: PartKey,
         /// Rows in the output.
         rows: u64,
@@ -36,6 +41,7 @@ pub enum Event {
         /// The table.
         table: &'static str,
         /// The part.
+        #[serde(flatten)]
         part: PartKey,
         /// Rows in the output.
         rows: u64,
@@ -47,6 +53,7 @@ pub enum Event {
         /// The table.
         table: &'static str,
         /// The part.
+        #[serde(flatten)]
         part: PartKey,
         /// Rows in the output.
         rows: u64,
@@ -61,5 +68,6 @@ pub enum Event {
         rows: u64,
     },
     /// Something worth knowing that doesn't stop the run.
+    #[serde(skip)]
     Warning(String),
 }

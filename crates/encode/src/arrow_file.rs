@@ -8,9 +8,13 @@ use std::io::{BufWriter, Write};
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_schema::{ArrowError, SchemaRef};
-use tracelake_core::error::{Error, ErrorKind, Result};
+use arrow_schema::SchemaRef;
+use tracelake_core::error::{Error, Result};
 use tracelake_core::options::Codec;
+use tracelake_schema::Table;
+
+use crate::batch::{BATCH_ROWS, BatchBuilder};
+use crate::output::{Encoding, OutputFile, RowSource, arrow_error};
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;
@@ -20,16 +24,14 @@ pub struct ArrowFile<W: Write> {
     writer: FileWriter<BufWriter<W>>,
 }
 
-impl<W: Write> ArrowFile<W> {
-    /// Starts a file with a schema. Snappy is not a codec of the format, see
-    /// [`crate::output::Encoding`].
-    ///
-    /// # Errors
-    /// When `out` fails.
-    pub fn create(out: W, schema: &SchemaRef, codec: Codec) -> Result<Self> {
-        let failed = |error| wrap(error, "start");
+impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
+    type Builder = BatchBuilder;
+
+    /// Starts a file. Snappy is not a codec of the format, see [`Encoding`].
+    fn create(out: W, _: &'static Table, schema: &SchemaRef, encoding: Encoding) -> Result<Self> {
+        let failed = |error| arrow_error(error, "start");
         let options = IpcWriteOptions::default();
-        let options = match codec {
+        let options = match encoding.codec() {
             Codec::Zstd(level) => options
                 .try_with_compression(Some(CompressionType::ZSTD))
                 .and_then(|options| options.try_with_compression_level(Some(level.into())))
@@ -41,39 +43,19 @@ impl<W: Write> ArrowFile<W> {
         Ok(Self { writer })
     }
 
-    /// Appends a batch.
-    ///
-    /// # Errors
-    /// When the output fails.
-    ///
-    /// # Memory
-    /// The compressed batch.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer
-            .write(batch)
-            .map_err(|error| wrap(error, "write"))
+    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, _: Encoding) -> BatchBuilder {
+        BatchBuilder::new(rows.table(), schema, BATCH_ROWS)
     }
 
-    /// Writes the footer and returns the output.
-    ///
-    /// # Errors
-    /// When the output fails.
-    pub fn finish(self) -> Result<W> {
-        let buffered = self
-            .writer
-            .into_inner()
-            .map_err(|error| wrap(error, "finish"))?;
-        buffered
-            .into_inner()
-            .map_err(|error| Error::disk("finish an Arrow file", error.into_error()))
+    fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let written = self.writer.write(&batch);
+        written.map_err(|error| arrow_error(error, "write"))
     }
-}
 
-/// Turns an error of the Arrow crates into ours. An error of the disk keeps its code.
-pub(crate) fn wrap(error: ArrowError, doing: &str) -> Error {
-    let doing = format!("{doing} an Arrow file");
-    match error {
-        ArrowError::IoError(_, disk) => Error::disk(&doing, disk),
-        error => Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error),
+    fn finish(self) -> Result<W> {
+        let buffered = self.writer.into_inner();
+        let buffered = buffered.map_err(|error| arrow_error(error, "finish"))?;
+        let out = buffered.into_inner();
+        out.map_err(|error| Error::disk("finish an Arrow file", error.into_error()))
     }
 }

@@ -1,6 +1,5 @@
-//! Rows to Parquet and Arrow files, in memory: [`split`] finds records and fields, [`value`] parses them, and
-//! [`output`] collects them in row groups or record batches. Tables with structs and lists take the way of
-//! [`json`], [`quoted`] and [`row_fields`].
+//! Rows to Parquet and Arrow files, in memory: [`syntax`] takes the bytes of a chunk of CSV, quoted CSV or JSON lines,
+//! and adds its rows to a block of an [`output`]: a row group or a record batch.
 //!
 //! The value of a plain field passes through these hands: `split::Records` has its offsets, `column::LookUp` finds it
 //! in the dictionary of its row group or parses it, `column::page` holds its index, `column::encode` packs the
@@ -23,21 +22,21 @@ pub mod batch;
 pub mod cell;
 mod column;
 mod column_values;
-pub mod json;
-pub mod limits;
+mod json;
 mod nodes;
 pub mod output;
-mod parquet_file;
+pub mod parquet_file;
 mod parquet_footer;
 mod plain_numbers;
-pub mod quoted;
+mod quoted;
 pub mod reject;
 pub mod row_fields;
 mod rows;
 #[cfg(test)]
 mod samples;
-pub mod selection;
+mod selection;
 pub mod split;
+pub mod syntax;
 pub mod thrift;
 pub mod value;
 #[cfg(target_arch = "x86_64")]

@@ -15,7 +15,7 @@ pub(crate) struct MaxLevels {
 }
 
 impl MaxLevels {
-    /// Those of a column of a file.
+    /// The levels of a column of a file.
     pub(crate) fn of(descriptor: &ColumnDescriptor) -> Self {
         let level = |level| u8::try_from(level).expect("a description has few levels");
         Self {
@@ -48,7 +48,7 @@ pub(crate) fn keys(columns: &[Column]) -> Vec<Vec<u8>> {
 }
 
 impl Node {
-    /// Those of the columns of a table, or of those that are read.
+    /// The nodes of the columns of a table, or of those that are read.
     pub(crate) fn of(columns: &'static [Column]) -> Vec<Self> {
         let top = MaxLevels {
             definition: 0,

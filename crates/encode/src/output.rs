@@ -1,34 +1,26 @@
 //! Rows to one output file, in the format that was asked for.
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use tracelake_core::error::{Error, Result};
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::errors::ParquetError;
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Codec, Format};
 use tracelake_core::settings::{ROW_GROUP_ROWS, Settings};
 use tracelake_schema::{Syntax, Table};
 
-use crate::arrow_file;
-use crate::batch::BATCH_ROWS;
-use crate::parquet_file;
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::split::Records;
 use crate::value::OtherSpellings;
-
-pub use crate::arrow_file::ArrowFile;
-pub use crate::batch::BatchBuilder;
-pub use crate::parquet_file::{ParquetFile, RowGroup};
-pub use crate::rows::RowGroupBuilder;
 
 /// How outputs are encoded: what [`Settings`] say of it, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     format: Format,
     codec: Codec,
-    row_group_rows: usize,
+    pub(crate) row_group_rows: usize,
 }
 
 impl Encoding {
@@ -54,7 +46,7 @@ impl Encoding {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Settings::check`].
+    /// See [`Settings::check`].
     pub fn of(settings: &Settings) -> Result<Self> {
         settings.check()?;
         let row_group_rows = settings
@@ -130,7 +122,7 @@ pub enum RowSource<'a> {
 }
 
 impl<'a> RowSource<'a> {
-    /// That of a table which is read in this order.
+    /// The source of a table that is read in this order.
     #[must_use]
     pub fn of(order: &'a FieldOrder) -> Self {
         match order.table.syntax {
@@ -139,7 +131,7 @@ impl<'a> RowSource<'a> {
         }
     }
 
-    fn table(self) -> &'static Table {
+    pub(crate) fn table(self) -> &'static Table {
         match self {
             Self::Fields(order) => order.table,
             Self::Rows(table) => table,
@@ -189,178 +181,32 @@ pub trait BlockBuilder: Send {
     fn time(&self) -> Option<(i64, i64)>;
 }
 
-impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
-    type Builder = RowGroupBuilder;
-
-    fn create(out: W, table: &'static Table, schema: &SchemaRef, _: Encoding) -> Result<Self> {
-        Self::create(out, table, schema)
-    }
-
-    fn builder(&self, rows: RowSource<'_>, _: &SchemaRef, encoding: Encoding) -> RowGroupBuilder {
-        let (schema, most_rows) = (self.schema(), encoding.row_group_rows);
-        match rows {
-            RowSource::Fields(order) => {
-                RowGroupBuilder::new(order, schema, encoding.codec, most_rows)
-            }
-            RowSource::Rows(table) => {
-                RowGroupBuilder::of_rows(table, schema, encoding.codec, most_rows)
-            }
-        }
-    }
-
-    fn write(&mut self, row_group: RowGroup) -> Result<()> {
-        Self::write(self, row_group)
-    }
-
-    fn finish(self) -> Result<W> {
-        Self::finish(self)
-    }
+/// Turns an error of the Parquet crate into ours. An error of the disk keeps its code, and one of a bucket
+/// stays what it is.
+pub(crate) fn parquet_error(error: ParquetError, doing: &str) -> Error {
+    let doing = format!("{doing} a Parquet file");
+    let error = match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(disk) => return Error::disk(&doing, *disk),
+            Err(source) => ParquetError::External(source),
+        },
+        error => error,
+    };
+    Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
 }
 
-impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
-    type Builder = BatchBuilder;
-
-    fn create(out: W, _: &'static Table, schema: &SchemaRef, encoding: Encoding) -> Result<Self> {
-        Self::create(out, schema, encoding.codec)
+/// Turns an error of the Arrow crates into ours. An error of the disk keeps its code.
+pub(crate) fn arrow_error(error: ArrowError, doing: &str) -> Error {
+    let doing = format!("{doing} an Arrow file");
+    match error {
+        ArrowError::IoError(_, disk) => Error::disk(&doing, disk),
+        error => Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error),
     }
-
-    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, _: Encoding) -> BatchBuilder {
-        BatchBuilder::new(rows.table(), schema, BATCH_ROWS)
-    }
-
-    fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        Self::write(self, &batch)
-    }
-
-    fn finish(self) -> Result<W> {
-        Self::finish(self)
-    }
-}
-
-impl BlockBuilder for RowGroupBuilder {
-    type Block = RowGroup;
-
-    fn is_full(&self, rows: usize) -> bool {
-        self.is_full(rows)
-    }
-
-    fn push_fields(
-        &mut self,
-        _: &FieldOrder,
-        chunk: &[u8],
-        records: &Records,
-    ) -> Result<Vec<Reject>> {
-        self.push(chunk, records).map_err(encode_parquet)
-    }
-
-    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>> {
-        self.push_rows(text, rows).map_err(encode_parquet)
-    }
-
-    fn finish(&mut self) -> Result<Option<RowGroup>> {
-        let chunks = self.finish().map_err(encode_parquet)?;
-        Ok(chunks.map(|chunks| RowGroup {
-            is_sorted: self.are_sorted(&chunks),
-            chunks,
-        }))
-    }
-
-    fn pushed(&self) -> u64 {
-        self.pushed()
-    }
-
-    fn others(&self) -> OtherSpellings {
-        self.others()
-    }
-
-    fn time(&self) -> Option<(i64, i64)> {
-        self.time()
-    }
-}
-
-impl BlockBuilder for BatchBuilder {
-    type Block = RecordBatch;
-
-    fn is_full(&self, _: usize) -> bool {
-        self.is_full()
-    }
-
-    fn push_fields(
-        &mut self,
-        order: &FieldOrder,
-        chunk: &[u8],
-        records: &Records,
-    ) -> Result<Vec<Reject>> {
-        self.push(order, chunk, records).map_err(encode_arrow)
-    }
-
-    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>> {
-        self.push_rows(text, rows).map_err(encode_arrow)
-    }
-
-    fn finish(&mut self) -> Result<Option<RecordBatch>> {
-        self.finish().map_err(encode_arrow)
-    }
-
-    fn pushed(&self) -> u64 {
-        self.rows()
-    }
-
-    fn others(&self) -> OtherSpellings {
-        self.others()
-    }
-
-    fn time(&self) -> Option<(i64, i64)> {
-        self.time()
-    }
-}
-
-fn encode_parquet(error: parquet::errors::ParquetError) -> Error {
-    parquet_file::wrap(error, "encode")
-}
-
-fn encode_arrow(error: arrow_schema::ArrowError) -> Error {
-    arrow_file::wrap(error, "encode")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{at, machines, order, schema, split};
-
-    /// Writes rows at these times; returns the file, and the rows and the times that the builder counted.
-    fn written<F: OutputFile<Vec<u8>>>(
-        settings: &Settings,
-        times: &[i64],
-    ) -> (Vec<u8>, u64, Option<(i64, i64)>) {
-        let encoding = Encoding::of(settings).unwrap();
-        let (order, schema) = (order(), schema());
-        let mut file = F::create(Vec::new(), machines(), &schema, encoding).unwrap();
-        let mut builder = file.builder(RowSource::of(&order), &schema, encoding);
-        let text = at(times);
-        let rejects = builder.push_fields(&order, text.as_bytes(), &split(&text));
-        assert!(rejects.unwrap().is_empty());
-        while let Some(block) = builder.finish().unwrap() {
-            file.write(block).unwrap();
-        }
-        let (rows, range) = (builder.pushed(), builder.time());
-        assert_eq!(builder.others(), OtherSpellings::default());
-        (file.finish().unwrap(), rows, range)
-    }
-
-    #[test]
-    fn both_formats_have_the_rows() {
-        for (format, magic) in [(Format::Parquet, &b"PAR1"[..]), (Format::Arrow, b"ARROW1")] {
-            let mut settings = Settings::default();
-            settings.format = format;
-            let (file, rows, range) = match format {
-                Format::Parquet => written::<ParquetFile<_>>(&settings, &[3, 9, 4]),
-                Format::Arrow => written::<ArrowFile<_>>(&settings, &[3, 9, 4]),
-            };
-            assert!(file.starts_with(magic) && file.ends_with(magic), "{format}");
-            assert_eq!((rows, range), (3, Some((3, 9))), "{format}");
-        }
-    }
 
     #[test]
     fn only_other_row_groups_than_usual_are_noted() {

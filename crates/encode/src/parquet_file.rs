@@ -7,26 +7,19 @@ use std::io::{self, BufWriter, Write};
 
 use arrow_schema::SchemaRef;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
-use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
-use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::error::{Error, Result};
 use tracelake_schema::Table;
 
-use crate::column::EncodedChunk;
+use crate::output::{Encoding, OutputFile, RowSource, parquet_error};
 use crate::parquet_footer::amend;
+use crate::rows::{RowGroup, RowGroupBuilder};
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;
-
-/// A row group.
-pub struct RowGroup {
-    pub(crate) chunks: Vec<EncodedChunk>,
-    /// Whether its rows are in the order of the table's time.
-    pub(crate) is_sorted: bool,
-}
 
 /// A Parquet file that is being written.
 pub struct ParquetFile<W: Write + Send> {
@@ -36,12 +29,17 @@ pub struct ParquetFile<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetFile<W> {
-    /// Starts a file of a table.
-    ///
-    /// # Errors
-    /// When `out` fails.
-    pub fn create(out: W, table: &'static Table, schema: &SchemaRef) -> Result<Self> {
-        let failed = |error| wrap(error, "start");
+    /// The Parquet schema.
+    pub(crate) fn schema(&self) -> &SchemaDescriptor {
+        self.writer.schema_descr()
+    }
+}
+
+impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
+    type Builder = RowGroupBuilder;
+
+    fn create(out: W, table: &'static Table, schema: &SchemaRef, _: Encoding) -> Result<Self> {
+        let failed = |error| parquet_error(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
             .map_err(failed)?;
@@ -60,16 +58,16 @@ impl<W: Write + Send> ParquetFile<W> {
         })
     }
 
-    /// The Parquet schema.
-    pub(crate) fn schema(&self) -> &SchemaDescriptor {
-        self.writer.schema_descr()
+    fn builder(&self, rows: RowSource<'_>, _: &SchemaRef, encoding: Encoding) -> RowGroupBuilder {
+        RowGroupBuilder::new(
+            rows,
+            self.schema(),
+            encoding.codec(),
+            encoding.row_group_rows,
+        )
     }
 
-    /// Appends a row group.
-    ///
-    /// # Errors
-    /// When the output fails.
-    pub(crate) fn write(&mut self, row_group: RowGroup) -> Result<()> {
+    fn write(&mut self, row_group: RowGroup) -> Result<()> {
         self.is_sorted.push(row_group.is_sorted);
         let write = || {
             let mut group = self.writer.next_row_group()?;
@@ -78,19 +76,17 @@ impl<W: Write + Send> ParquetFile<W> {
             }
             group.close()
         };
-        write().map(|_| ()).map_err(|error| wrap(error, "write"))
+        write()
+            .map(|_| ())
+            .map_err(|error| parquet_error(error, "write"))
     }
 
-    /// Writes the footer and returns the output.
-    ///
-    /// # Errors
-    /// When the output fails.
-    pub(crate) fn finish(mut self) -> Result<W> {
+    fn finish(mut self) -> Result<W> {
         self.writer.inner_mut().end = Some(Vec::new());
         let HeldEnd { mut out, end: held } = self
             .writer
             .into_inner()
-            .map_err(|error| wrap(error, "finish"))?;
+            .map_err(|error| parquet_error(error, "finish"))?;
         let mut end = held.expect("the end is held");
         amend(&mut end, &self.is_sorted).expect("the crate writes a footer that can be read");
         let failed = |error| Error::disk("finish a Parquet file", error);
@@ -149,74 +145,12 @@ fn properties(table: &'static Table, schema: &SchemaDescriptor) -> WriterPropert
         .build()
 }
 
-/// Turns an error of the Parquet crate into ours. An error of the disk keeps its code, and one of a bucket
-/// stays what it is.
-pub(crate) fn wrap(error: ParquetError, doing: &str) -> Error {
-    let doing = format!("{doing} a Parquet file");
-    let error = match error {
-        ParquetError::External(source) => match source.downcast::<io::Error>() {
-            Ok(disk) => return Error::disk(&doing, *disk),
-            Err(source) => ParquetError::External(source),
-        },
-        error => error,
-    };
-    Error::new(ErrorKind::Failed, format!("cannot {doing}: {error}")).because(error)
-}
-
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use tracelake_core::ErrorKind;
-    use tracelake_core::options::Codec;
 
     use super::*;
-    use crate::rows::RowGroupBuilder;
-    use crate::samples::{at, machines, order, schema, split};
-
-    /// A row group with these times.
-    fn row_group(file: &ParquetFile<impl Write + Send>, times: &[i64]) -> RowGroup {
-        let mut rows = RowGroupBuilder::new(&order(), file.schema(), Codec::DEFAULT, 100);
-        let text = at(times);
-        rows.push(text.as_bytes(), &split(&text)).unwrap();
-        let chunks = rows.finish().unwrap().unwrap();
-        RowGroup {
-            is_sorted: rows.are_sorted(&chunks),
-            chunks,
-        }
-    }
-
-    #[test]
-    fn a_file_has_its_row_groups_and_says_which_are_sorted() {
-        let mut file = ParquetFile::create(Vec::new(), machines(), &schema()).unwrap();
-        for times in [&[1, 2, 3][..], &[5, 4]] {
-            let group = row_group(&file, times);
-            file.write(group).unwrap();
-        }
-        let bytes = Bytes::from(file.finish().unwrap());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
-        assert_eq!(reader.schema().fields(), schema().fields());
-        let groups: Vec<(i64, bool)> = reader
-            .metadata()
-            .row_groups()
-            .iter()
-            .map(|group| (group.num_rows(), group.sorting_columns().is_some()))
-            .collect();
-        assert_eq!(groups, [(3, true), (2, false)]);
-        let rows = reader
-            .build()
-            .unwrap()
-            .map(|batch| batch.unwrap().num_rows());
-        assert_eq!(rows.sum::<usize>(), 5);
-    }
-
-    #[test]
-    fn a_file_without_rows_can_be_read() {
-        let file = ParquetFile::create(Vec::new(), machines(), &schema()).unwrap();
-        let bytes = Bytes::from(file.finish().unwrap());
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
-        assert_eq!(reader.metadata().file_metadata().num_rows(), 0);
-    }
+    use crate::samples::{machines, schema};
 
     /// A disk that is full.
     struct Full;
@@ -233,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let file = ParquetFile::create(Full, machines(), &schema()).unwrap();
+        let file = ParquetFile::create(Full, machines(), &schema(), Encoding::DEFAULT).unwrap();
         let error = file.finish().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed);
     }

@@ -164,15 +164,6 @@ impl RowTexts {
         Self::of(Node::of(columns))
     }
 
-    /// No rows of these columns; their texts will follow `text`, where some may be.
-    #[must_use]
-    pub fn after(text: &[u8], columns: &'static [Column]) -> Self {
-        Self {
-            text: text.to_vec(),
-            ..Self::of(Node::of(columns))
-        }
-    }
-
     pub(crate) fn of(nodes: Vec<Node>) -> Self {
         Self {
             text: Vec::new(),
@@ -318,8 +309,9 @@ pub(crate) fn offset(at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_testkit::nested::TABLE;
+
     use super::*;
-    use crate::cell::tests::TABLE;
 
     #[test]
     fn leaves_have_a_size_in_memory() {

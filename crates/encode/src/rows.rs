@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use parquet::errors::ParquetError;
 use parquet::schema::types::SchemaDescriptor;
 use rayon::prelude::*;
+use tracelake_core::error::{Error, Result};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::{Accept, Codec};
-use tracelake_schema::Table;
 
 use crate::column::{self, Append, ChunkFields, ColumnEncoder, EncodedChunk, SourceField};
 use crate::nodes::{Node, leaves};
+use crate::output::{BlockBuilder, RowSource, parquet_error};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::split::Records;
@@ -22,7 +23,7 @@ pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
 
 /// A row group ends after the chunk of text that brings its times to this many bytes: 131,072 rows that all have
 /// different ones. Such tables are of events, whose other columns take few bytes, and readers skip whole row groups.
-pub const ROW_GROUP_TIME_BYTES: usize = 1 << 20;
+pub(crate) const ROW_GROUP_TIME_BYTES: usize = 1 << 20;
 
 /// The most bytes that a chunk of text adds to them. A chunk can be one line of 1 MiB. An empty field, one byte
 /// with its comma, takes eight in an Arrow array; a digit, two bytes, takes twelve with its index.
@@ -41,8 +42,15 @@ enum Origin {
     Field(SourceField),
     /// The name of the file, which gives each row this value.
     Name(Vec<u8>),
-    /// Nowhere: the column is NULL.
-    Nowhere,
+    /// Absent: every row is NULL.
+    Absent,
+}
+
+/// A row group.
+pub struct RowGroup {
+    pub(crate) chunks: Vec<EncodedChunk>,
+    /// Whether its rows are in the order of the table's time.
+    pub(crate) is_sorted: bool,
 }
 
 /// Builds row groups from the records of one table.
@@ -69,22 +77,27 @@ pub struct RowGroupBuilder {
 }
 
 impl RowGroupBuilder {
-    /// Prepares for the rows of a table that may have structs and lists; otherwise as [`RowGroupBuilder::new`].
-    pub(crate) fn of_rows(
-        table: &'static Table,
+    /// Prepares for a file with at most this many rows in a row group; `schema` is the Parquet schema of its table.
+    pub(crate) fn new(
+        rows: RowSource<'_>,
         schema: &SchemaDescriptor,
         codec: Codec,
         most_rows: usize,
     ) -> Self {
+        let table = rows.table();
+        let (fields, origins, accept) = match rows {
+            RowSource::Fields(order) => (order.fields.clone(), origins(order), order.accept),
+            RowSource::Rows(_) => (Vec::new(), Vec::new(), Accept::default()),
+        };
         let nodes = Node::of(table.columns);
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
         let columns = with_descriptors.map(|(leaf, descriptor)| {
-            column::encoder(leaf.column, descriptor.clone(), codec, Accept::default())
+            column::encoder_of(leaf.column, descriptor.clone(), codec, accept)
         });
         Self {
-            fields: Vec::new(),
+            fields,
             columns: columns.collect(),
-            origins: Vec::new(),
+            origins,
             time: table.time.map(|time| nodes[time].leaves.start),
             others: OtherSpellings::default(),
             most_rows,
@@ -92,64 +105,44 @@ impl RowGroupBuilder {
             before: 0,
         }
     }
+}
 
-    /// Prepares for a file with at most this many rows in a row group; `schema` is the Parquet schema of its table.
-    pub(crate) fn new(
-        order: &FieldOrder,
-        schema: &SchemaDescriptor,
-        codec: Codec,
-        most_rows: usize,
-    ) -> Self {
-        let columns = order.table.columns.iter().enumerate();
-        let origins = columns.clone().map(|(index, _)| {
-            let mut fields = order.fields.iter().enumerate();
-            let field = fields.find(|(_, field)| field.index == Some(index));
-            match (field, order.captured(index)) {
-                (Some((position, field)), _) => Origin::Field(SourceField {
-                    position,
-                    mandatory: field.mandatory,
-                    accept: order.accept,
-                }),
-                (None, Some(value)) => Origin::Name(value.as_bytes().to_vec()),
-                (None, None) => Origin::Nowhere,
-            }
-        });
-        Self {
-            fields: order.fields.clone(),
-            origins: origins.collect(),
-            columns: columns
-                .map(|(index, column)| {
-                    column::encoder(column, schema.column(index), codec, order.accept)
-                })
-                .collect(),
-            time: order.table.time,
-            others: OtherSpellings::default(),
-            most_rows,
-            rows: 0,
-            before: 0,
+/// Finds out where the values of each column come from.
+fn origins(order: &FieldOrder) -> Vec<Origin> {
+    let columns = (0..order.table.columns.len()).map(|index| {
+        let mut fields = order.fields.iter().enumerate();
+        let field = fields.find(|(_, field)| field.index == Some(index));
+        match (field, order.captured(index)) {
+            (Some((position, field)), _) => Origin::Field(SourceField {
+                position,
+                mandatory: field.mandatory,
+                accept: order.accept,
+            }),
+            (None, Some(value)) => Origin::Name(value.as_bytes().to_vec()),
+            (None, None) => Origin::Absent,
         }
-    }
+    });
+    columns.collect()
+}
 
-    /// Whether a row group should end before `records` more rows are pushed.
-    pub(crate) fn is_full(&self, records: usize) -> bool {
+impl BlockBuilder for RowGroupBuilder {
+    type Block = RowGroup;
+
+    fn is_full(&self, rows: usize) -> bool {
         let bytes: usize = self.columns.iter().map(|column| column.bytes()).sum();
         let time_bytes = self.time.map_or(0, |time| self.columns[time].bytes());
         self.rows > 0
-            && (self.rows + records > self.most_rows
+            && (self.rows + rows > self.most_rows
                 || bytes + CHUNK_BYTES > ROW_GROUP_BYTES
                 || time_bytes >= ROW_GROUP_TIME_BYTES)
     }
 
-    /// Takes the well-formed records of a chunk and returns the rejects among all of its records,
-    /// in order; if a row has several faulty fields, the first is named.
-    ///
-    /// # Errors
-    /// When a page cannot be encoded.
-    pub(crate) fn push<'a>(
-        &'a mut self,
-        chunk: &'a [u8],
-        records: &'a Records,
-    ) -> Result<Vec<Reject>, ParquetError> {
+    fn push_fields(
+        &mut self,
+        _: &FieldOrder,
+        chunk: &[u8],
+        records: &Records,
+    ) -> Result<Vec<Reject>> {
         let groups: Vec<_> = self
             .columns
             .par_chunks_mut(GROUP)
@@ -158,24 +151,12 @@ impl RowGroupBuilder {
             .collect();
         let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
         let (rejects, faulty) = rejects(&self.fields, faults_of, records);
-        groups.into_par_iter().try_for_each(|group| {
-            let mut columns = group.into_iter();
-            columns.try_for_each(|column| column.append(&faulty))
-        })?;
+        append(groups, &faulty)?;
         self.rows += records.len() - faulty.len();
         Ok(rejects)
     }
 
-    /// Takes rows whose texts are in `text`. Returns those with a value that can't be read, in order; if there are any,
-    /// nothing was taken.
-    ///
-    /// # Errors
-    /// When a page cannot be encoded.
-    pub(crate) fn push_rows(
-        &mut self,
-        text: &[u8],
-        rows: &RowFields,
-    ) -> Result<Vec<usize>, ParquetError> {
+    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>> {
         let groups: Vec<Vec<_>> = self
             .columns
             .par_chunks_mut(GROUP)
@@ -197,43 +178,31 @@ impl RowGroupBuilder {
             })
             .collect();
         if faulty.is_empty() {
-            groups.into_par_iter().try_for_each(|group| {
-                let mut columns = group.into_iter();
-                columns.try_for_each(|column| column.append(&[]))
-            })?;
+            append(groups, &[])?;
             self.rows += rows.len();
             self.others += rows.others();
         }
         Ok(faulty.into_iter().collect())
     }
 
-    /// Makes a row group of the good rows since the last one, and starts over; `None` if there
-    /// are none.
-    ///
-    /// # Errors
-    /// When a page cannot be encoded.
-    pub(crate) fn finish(&mut self) -> Result<Option<Vec<EncodedChunk>>, ParquetError> {
+    fn finish(&mut self) -> Result<Option<RowGroup>> {
         if self.rows == 0 {
             return Ok(None);
         }
         self.before += std::mem::take(&mut self.rows) as u64;
-        let columns = self.columns.par_iter_mut();
-        let chunks = columns.map(|column| column.finish());
-        Ok(Some(chunks.collect::<Result<_, _>>()?))
+        let chunks = self.columns.par_iter_mut().map(|column| column.finish());
+        let chunks: Vec<EncodedChunk> = chunks
+            .collect::<std::result::Result<_, _>>()
+            .map_err(encode_error)?;
+        let is_sorted = self.time.is_some_and(|time| chunks[time].is_ascending);
+        Ok(Some(RowGroup { chunks, is_sorted }))
     }
 
-    /// Whether the rows of a row group are in the order of the table's time.
-    pub(crate) fn are_sorted(&self, chunks: &[EncodedChunk]) -> bool {
-        self.time.is_some_and(|time| chunks[time].is_ascending)
-    }
-
-    /// Good rows since the beginning.
-    pub(crate) fn pushed(&self) -> u64 {
+    fn pushed(&self) -> u64 {
         self.before + self.rows as u64
     }
 
-    /// How many values are spelled differently.
-    pub(crate) fn others(&self) -> OtherSpellings {
+    fn others(&self) -> OtherSpellings {
         let mut others = self.others;
         self.columns
             .iter()
@@ -241,10 +210,22 @@ impl RowGroupBuilder {
         others
     }
 
-    /// The smallest and the largest time in all row groups made so far.
-    pub(crate) fn time(&self) -> Option<(i64, i64)> {
+    fn time(&self) -> Option<(i64, i64)> {
         self.columns[self.time?].integers()
     }
+}
+
+/// Adds the rows of a chunk to groups of columns, but for the faulty ones.
+fn append(groups: Vec<Vec<Box<dyn Append + '_>>>, faulty: &[usize]) -> Result<()> {
+    let appended = groups.into_par_iter().try_for_each(|group| {
+        let mut columns = group.into_iter();
+        columns.try_for_each(|column| column.append(faulty))
+    });
+    appended.map_err(encode_error)
+}
+
+fn encode_error(error: ParquetError) -> Error {
+    parquet_error(error, "encode")
 }
 
 /// Looks up and parses the fields of some columns.
@@ -263,7 +244,7 @@ fn look_up<'a>(
                 column.start(chunk, ChunkFields::Records(fields, *field))
             }
             Origin::Name(value) => column.start(chunk, ChunkFields::Name(value)),
-            Origin::Nowhere => column.start_absent(),
+            Origin::Absent => column.start(chunk, ChunkFields::Absent),
         })
         .collect();
     for start in (0..records.len()).step_by(TILE) {
@@ -322,23 +303,17 @@ pub(crate) fn rejects<'a>(
 
 #[cfg(test)]
 mod tests {
-    use parquet::arrow::ArrowSchemaConverter;
-    use tracelake_schema::arrow::arrow_schema;
-
     use super::*;
-    use crate::cell::tests::TABLE;
-    use crate::row_fields::RowTexts;
-    use crate::samples::{at, order, parquet_schema, split};
-
-    fn builder(most_rows: usize) -> RowGroupBuilder {
-        RowGroupBuilder::new(&order(), &parquet_schema(), Codec::DEFAULT, most_rows)
-    }
+    use crate::samples::{order, parquet_schema, split};
 
     #[test]
     fn rejects_are_in_the_order_of_the_file() {
         let text = "5,7,0,p,0.5,0.25\n3,7,x,p,0.5,y\nshort\n9,7,0,p,0.5,z\n";
-        let mut rows = builder(10);
-        let rejects = rows.push(text.as_bytes(), &split(text)).unwrap();
+        let (order, schema) = (order(), parquet_schema());
+        let mut rows = RowGroupBuilder::new(RowSource::of(&order), &schema, Codec::DEFAULT, 10);
+        let rejects = rows
+            .push_fields(&order, text.as_bytes(), &split(text))
+            .unwrap();
         let places: Vec<(usize, &str)> = rejects
             .iter()
             .map(|reject| (reject.line(), &text[reject.row().clone()]))
@@ -346,66 +321,5 @@ mod tests {
         let expected = [(1, "3,7,x,p,0.5,y"), (2, "short"), (3, "9,7,0,p,0.5,z")];
         assert_eq!(places, expected);
         assert_eq!(rows.pushed(), 1);
-    }
-
-    #[test]
-    fn a_row_group_ends_before_its_limit_and_starts_over() {
-        let mut rows = builder(3);
-        assert!(rows.finish().unwrap().is_none());
-        assert!(!rows.is_full(100), "a row group has at least one chunk");
-        let text = at(&[4, 2]);
-        rows.push(text.as_bytes(), &split(&text)).unwrap();
-        assert!(!rows.is_full(1));
-        assert!(rows.is_full(2));
-        let chunks = rows.finish().unwrap().unwrap();
-        assert_eq!(chunks.len(), crate::samples::FIELDS);
-        assert!(!rows.are_sorted(&chunks));
-        assert!(!rows.is_full(2));
-
-        let text = at(&[5, 5, 6]);
-        rows.push(text.as_bytes(), &split(&text)).unwrap();
-        let chunks = rows.finish().unwrap().unwrap();
-        assert!(rows.are_sorted(&chunks));
-        assert_eq!(rows.pushed(), 5);
-        assert_eq!(rows.time(), Some((2, 6)));
-        assert!(rows.finish().unwrap().is_none());
-    }
-
-    /// The texts of rows of JSON.
-    fn rows_of(lines: &[&str]) -> RowTexts {
-        let mut texts = RowTexts::new(TABLE.columns);
-        for line in lines {
-            texts.push(&crate::json::row(line.as_bytes(), &TABLE.columns.into()).unwrap());
-        }
-        texts
-    }
-
-    #[test]
-    fn nested_rows_are_taken_all_or_not_at_all() {
-        let schema = ArrowSchemaConverter::new().convert(&arrow_schema(&TABLE));
-        let mut rows = RowGroupBuilder::of_rows(&TABLE, &schema.unwrap(), Codec::DEFAULT, 10);
-        let good = rows_of(&[
-            r#"{"time":3,"rules":[{"name":"a"},{"name":"b"}],"after":[1,2,3]}"#,
-            r#"{"time":"18446744073709551615","usage":{"cpus":0.5}}"#,
-        ]);
-        assert_eq!(
-            rows.push_rows(&good.text, &good.rows).unwrap(),
-            Vec::<usize>::new()
-        );
-        assert_eq!((rows.pushed(), rows.others().sentinels), (2, 1));
-
-        // The second row has a date that isn't one.
-        let mut broken = rows_of(&[
-            r#"{"time":4}"#,
-            r#"{"time":5,"since":"2024-02-29T23:59:58Z"}"#,
-        ]);
-        let since = broken.text.len() - "2024-02-29T23:59:58Z".len();
-        broken.text[since] = b'x';
-        assert_eq!(rows.push_rows(&broken.text, &broken.rows).unwrap(), [1]);
-        assert_eq!((rows.pushed(), rows.others().sentinels), (2, 1));
-
-        let chunks = rows.finish().unwrap().unwrap();
-        assert_eq!(chunks.len(), good.rows.leaves.len());
-        assert_eq!((rows.pushed(), rows.time()), (2, Some((3, i64::MAX))));
     }
 }

@@ -54,7 +54,7 @@ impl Selector {
     }
 
     /// Removes the records of a chunk that aren't selected.
-    pub fn retain(&mut self, chunk: &[u8], records: &mut Records) {
+    pub(crate) fn retain(&mut self, chunk: &[u8], records: &mut Records) {
         records.retain(|index, records| {
             let text = |position: usize| {
                 let (start, end) = records.field(index, position);
@@ -109,31 +109,35 @@ impl Selector {
 }
 
 /// Whether an integer key is sampled.
-#[must_use]
-pub(crate) fn samples_integer(sample: Sample, key: i64) -> bool {
+fn samples_integer(sample: Sample, key: i64) -> bool {
     sample.selects(key.to_string().as_bytes())
 }
 
-/// Whether a row with this value of its key is sampled.
-#[must_use]
-pub(crate) fn samples_cell(rule: &SampleRule, key: &Cell) -> bool {
-    match key {
-        Cell::Integer(key) => samples_integer(rule.sample, *key),
-        Cell::Text(key) => rule.sample.selects(key.as_bytes()),
-        _ => rule.sample.selects(b""),
+/// Whether rules select the row of which `cell` reads the key and the time, the time only if the key is sampled.
+pub(crate) fn selects<E>(
+    rules: &RowRules,
+    mut cell: impl FnMut(&RuleField) -> Result<Cell, E>,
+) -> Result<bool, E> {
+    if let Some(rule) = &rules.sample {
+        let is_sampled = match cell(&rule.field)? {
+            Cell::Integer(key) => samples_integer(rule.sample, key),
+            Cell::Text(key) => rule.sample.selects(key.as_bytes()),
+            _ => rule.sample.selects(b""),
+        };
+        if !is_sampled {
+            return Ok(false);
+        }
     }
-}
-
-/// Whether a row with this value of its time is selected.
-#[must_use]
-pub(crate) fn is_cell_in_time(rule: &TimeRule, time: &Cell) -> bool {
-    match time {
-        Cell::Integer(time) => rule.selects(Some(*time)),
-        Cell::Float(time) => rule.selects_float(Some(*time)),
+    let Some(rule) = &rules.time else {
+        return Ok(true);
+    };
+    Ok(match cell(&rule.field)? {
+        Cell::Integer(time) => rule.selects(Some(time)),
+        Cell::Float(time) => rule.selects_float(Some(time)),
         // A date-time: nothing else of a time is a text.
         Cell::Text(time) => matches!(in_time(rule, time.as_bytes()), Ok(true)),
         _ => false,
-    }
+    })
 }
 
 /// Whether rules select the row with this key and this time, as fields of CSV: the plain twin of [`Selector`].

@@ -18,6 +18,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+pub mod figures;
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
@@ -26,6 +27,7 @@
 )]
 pub mod fuzz;
 mod lake;
+pub mod nested;
 pub mod process;
 mod program;
 #[cfg(feature = "requests")]

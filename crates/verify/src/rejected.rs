@@ -480,9 +480,9 @@ fn value_fault(
 
 #[cfg(test)]
 mod tests {
-    use tracelake_encode::cell::tests::TABLE;
     use tracelake_encode::value;
     use tracelake_schema::Table;
+    use tracelake_testkit::nested::TABLE;
 
     use super::*;
 

@@ -79,8 +79,8 @@ fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
 
 #[cfg(test)]
 mod tests {
-    use tracelake_encode::cell::tests::TABLE;
     use tracelake_schema::Table;
+    use tracelake_testkit::nested::TABLE;
 
     use super::*;
 

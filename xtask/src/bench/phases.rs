@@ -27,7 +27,7 @@ const PHASES: &[(&str, &str)] = &[
     (
         "look up and parse",
         "digit_cache,text_cache,column::cache,tracelake_encode::wide,tracelake_encode::value,plain_numbers,\
-         as tracelake_encode::column::LookUp",
+         as tracelake_encode::column::phases::LookUp",
     ),
     ("dictionaries, pages, packing", "tracelake_encode,hashbrown"),
     (

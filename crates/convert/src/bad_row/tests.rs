@@ -1,10 +1,5 @@
 use super::*;
 
-fn order() -> FieldOrder {
-    let table = TRACES.iter().find_map(|trace| trace.table("job_events"));
-    FieldOrder::built_in(table.unwrap(), "schema.csv")
-}
-
 fn row(raw: &[u8], fault: Fault) -> BadRow<'_> {
     BadRow {
         line: 1,
@@ -15,38 +10,6 @@ fn row(raw: &[u8], fault: Fault) -> BadRow<'_> {
         inner: "".into(),
         fault,
         first_chunk: None,
-    }
-}
-
-fn fields(found: u32) -> Fault {
-    Fault::FieldCount { found, expected: 8 }
-}
-
-#[test]
-fn hints_say_what_a_file_seems_to_be() {
-    let cases: [(&[u8], Fault, &str); 8] = [
-        (b"\xef\xbb\xbf0,,1", fields(3), "byte order mark"),
-        (b"\xff\xfe0\0,\0", fields(2), "UTF-16"),
-        (b"time,missing info,job ID", Fault::NotInteger, "a header"),
-        (
-            b"time,type,collection_id,instance_index,machine_id",
-            fields(5),
-            "instance_events exported as CSV",
-        ),
-        (b"0;;1;0;;;;", fields(1), "separated by ';'"),
-        (b"0\t\t1\t0\t\t\t\t", fields(1), "separated by '\\t'"),
-        (
-            b"0,,1,2,,0,u,2,9,,,,",
-            fields(13),
-            "task_events has 13 fields",
-        ),
-        (b"0,,1,0\0,", fields(5), "binary"),
-    ];
-    for (raw, fault, expected) in cases {
-        let error = row(raw, fault)
-            .to_error(Path::new("x"), &order())
-            .to_string();
-        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -71,22 +34,6 @@ fn a_row_of_json_is_no_header() {
     assert!(of_array.contains("a JSON array"), "{of_array}");
     let of_csv = hint(b"1,2,3");
     assert!(of_csv.contains("CSV, and"), "{of_csv}");
-}
-
-#[test]
-fn a_reject_loses_nothing() {
-    let json = row(b"a\xff\"\t\n", Fault::Quote).to_json().unwrap();
-    let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(
-        STANDARD
-            .decode(value["raw_base64"].as_str().unwrap())
-            .unwrap(),
-        b"a\xff\"\t\n"
-    );
-    let json = row("ü\u{0}".as_bytes(), Fault::Quote).to_json().unwrap();
-    let value: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(value["raw"], "ü\u{0}");
-    assert_eq!(value.get("raw_base64"), None);
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Checksums {
     /// Adds those of a file in `directory`, whose paths are relative to that.
     ///
     /// # Errors
-    /// As [`Checksums::read`].
+    /// See [`Checksums::read`].
     pub fn add(&mut self, directory: &str, path: &Location) -> Result<()> {
         let text = path.read_small(SUMS_LIMIT)?;
         for (line, number) in text.split(|&byte| byte == b'\n').zip(1..) {

@@ -58,7 +58,7 @@ fn near(source: &Location, is_file: bool) -> Vec<Location> {
     directories.skip(usize::from(is_file)).take(3).collect()
 }
 
-/// Those of the directories that are of the trace: the one above counts if a directory is of one table or of one cell.
+/// Picks the directories that are of the trace: the one above counts if a directory is of one table or of one cell.
 fn of_trace<'a>(near: &'a [Location], trace: Option<&'static Trace>) -> &'a [Location] {
     let is_part = |directory: &Location| {
         table_of(directory, trace).is_some() || cell_of(directory, trace).is_some()

@@ -15,7 +15,7 @@ const HEADER: [&str; 5] = [
     "mandatory",
 ];
 
-/// What to do about a `schema.csv` that doesn't describe the tables here.
+/// Advice about a `schema.csv` that doesn't describe the tables here.
 const OTHERS: &str =
     "move schema.csv away if it is of another trace, and download it again otherwise";
 

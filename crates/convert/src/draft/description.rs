@@ -38,7 +38,7 @@ pub(super) fn of(sample: &Sample<'_>, file: &str) -> String {
     text
 }
 
-/// What the draft is, and what `convert` will stop at.
+/// Says how the draft was made, and where `convert` will stop.
 fn head(sample: &Sample<'_>, file: &str) -> String {
     let rows = match sample.has_more {
         true => format!("the first {}", several(sample.rows as u64, "row")),

@@ -58,7 +58,7 @@ impl Cut {
     }
 }
 
-/// What separates the fields of the lines, and a separator that cuts every line evenly, too.
+/// Finds what separates the fields of the lines, and a separator that cuts every line evenly, too.
 pub(super) fn separator(lines: &[Line<'_>]) -> (Cut, Option<Separator>) {
     let cuts = SEPARATORS.map(|byte| Cut::of(Separator::Byte(byte), lines));
     let [commas, _, tabs, _] = cuts;
@@ -127,7 +127,7 @@ pub(super) enum Header {
     IsNot,
 }
 
-/// What the first field of a column and the others say of the header.
+/// Evidence of a header from the first field of a column and the others.
 #[derive(Clone, Copy)]
 struct Vote {
     for_header: bool,

@@ -84,7 +84,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Those of no value.
+    /// The kinds that fit before any value was seen.
     pub(super) const ALL: Self = Self {
         is_empty: true,
         keep: [true; Guess::TYPED.len()],

@@ -90,7 +90,7 @@ fn describe(text: &str, file: &str, has_more: bool) -> Result<String> {
     }
 }
 
-/// What was found out about a sample.
+/// A sample and its form.
 struct Sample<'a> {
     csv: Csv,
     /// A separator that cuts every line evenly, too.

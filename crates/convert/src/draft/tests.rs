@@ -283,7 +283,7 @@ fn lines_are_written_as_the_sample_s() {
     }
 }
 
-/// What might be a row isn't skipped without a question, and the names in a comment aren't lost.
+/// A line that might be a row isn't skipped without a question, and the names in a comment aren't lost.
 #[test]
 fn comments_may_be_rows_or_headers() {
     let draft = drafted("#a,x\nb,y\n");

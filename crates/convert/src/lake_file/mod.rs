@@ -94,7 +94,7 @@ impl LakeFile {
     /// Like [`LakeFile::open`], for a file that should have `bytes` bytes: in a bucket, a small footer takes one request.
     ///
     /// # Errors
-    /// As [`LakeFile::open`].
+    /// See [`LakeFile::open`].
     pub fn open_end(path: &Location, format: Format, bytes: u64) -> Result<Self> {
         Self::of(RandomAccess::open_end(path, bytes)?, path, format)
     }

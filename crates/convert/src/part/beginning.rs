@@ -1,15 +1,13 @@
-//! What a text begins with, where something is accepted that isn't as published.
+//! The beginning of a text, where something is accepted that isn't as published.
 
 use std::borrow::Cow;
 
 use csv::ReaderBuilder;
 use tracelake_core::error::Result;
 use tracelake_core::field_order::FieldOrder;
+use tracelake_encode::syntax::BYTE_ORDER_MARK;
 use tracelake_schema::Syntax;
 use tracelake_source::{Chunk, Source};
-
-/// U+FEFF in UTF-8, which some programs write at the start of a text.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The beginning of a text, which says what its fields are.
 pub struct Beginning<'a> {
@@ -24,7 +22,7 @@ impl<'a> Beginning<'a> {
     /// order mark.
     ///
     /// # Errors
-    /// Those of the file.
+    /// When the file can't be read.
     pub fn of(source: &mut Source, order: Cow<'a, FieldOrder>) -> Result<Self> {
         let table = order.table;
         let accepts_mark = order.accept.bom && !table.csv.bom;
@@ -42,11 +40,7 @@ impl<'a> Beginning<'a> {
         }
         let lines = chunk.lines();
         beginning.is_marked = accepts_mark && lines.starts_with(BYTE_ORDER_MARK);
-        let start = if beginning.is_marked {
-            BYTE_ORDER_MARK.len()
-        } else {
-            0
-        };
+        let start = usize::from(beginning.is_marked) * BYTE_ORDER_MARK.len();
         if accepts_index {
             beginning.find_index(&lines[start..]);
         }

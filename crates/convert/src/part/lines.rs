@@ -7,13 +7,9 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::first_few;
-use tracelake_encode::selection::Selector;
-use tracelake_encode::split::LineForm;
+use tracelake_encode::syntax::{BYTE_ORDER_MARK, ChunkRecords, Selector, Splitting};
 use tracelake_schema::{Csv, Syntax};
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
-
-use super::beginning::BYTE_ORDER_MARK;
-use super::syntax::{ChunkRecords, Ends};
 
 /// A chunk with more records than this, of 16 bytes on average, is dense.
 const DENSE_RECORDS: u64 = 1 << 13;
@@ -38,8 +34,8 @@ impl SplitChunk {
         }
     }
 
-    /// Whether its records take much more room than its text: up to 200 bytes each, see
-    /// [`quoted::QuotedRecords`](tracelake_encode::quoted::QuotedRecords), or 10 bytes for each value of JSON.
+    /// Whether its records take much more room than its text: up to 200 bytes each for quoted CSV, or 10 bytes for each
+    /// value of JSON.
     pub(super) fn is_dense(&self) -> bool {
         self.records.count() > DENSE_RECORDS || self.records.value_bytes() > DENSE_VALUE_BYTES
     }
@@ -50,7 +46,7 @@ impl SplitChunk {
     }
 }
 
-/// What precedes the rows in a chunk.
+/// Bytes and lines before the rows of a chunk.
 #[derive(Default)]
 struct BeforeRows {
     bytes: usize,
@@ -156,12 +152,15 @@ impl<'a> Lines<'a> {
             let most = self.left.map_or(u64::MAX, |left| {
                 left.saturating_add(before.lines as u64 + u64::from(is_header_record))
             });
-            let ends = Ends {
+            let splitting = Splitting {
+                ending,
+                skipped_bytes: before.bytes,
+                skipped_lines: before.lines,
                 is_first,
                 is_last: self.source.is_at_end(),
+                most,
             };
-            let form = LineForm::of(self.order.table.csv, ending).after(before.bytes, before.lines);
-            let whole = records.split(chunk.lines(), self.order, (form, ending), ends, most);
+            let whole = records.split(chunk.lines(), self.order, splitting);
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);
@@ -202,8 +201,8 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// What precedes the first row in these lines of plain CSV: a byte order mark, comments and the header, because
-    /// the table has them, or a header that is accepted.
+    /// Skips what is before the first row in these lines of plain CSV: a byte order mark, comments and the header,
+    /// because the table has them, or a header that is accepted.
     fn before_rows(&mut self, lines: &[u8]) -> Result<BeforeRows> {
         let Csv {
             header,
@@ -308,7 +307,7 @@ impl<'a> Lines<'a> {
             .hint(self.advice(line))
     }
 
-    /// What to do about a first line that isn't the published header.
+    /// Advises what to do about a first line that isn't the published header.
     fn advice(&self, line: &[u8]) -> String {
         let separator = self.order.table.csv.separator;
         let names: Vec<&str> = self

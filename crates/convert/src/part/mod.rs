@@ -5,7 +5,6 @@ mod lines;
 mod member;
 mod read_ahead;
 mod read_progress;
-mod syntax;
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -15,17 +14,17 @@ use arrow_schema::SchemaRef;
 use tracelake_core::error::Result;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Accepted, Format};
-use tracelake_encode::output::{
-    ArrowFile, BatchBuilder, BlockBuilder, Encoding, OutputFile, ParquetFile, RowSource,
-};
+use tracelake_encode::arrow_file::ArrowFile;
+use tracelake_encode::batch::BatchBuilder;
+use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_encode::reject::Reject;
+use tracelake_encode::syntax::{BYTE_ORDER_MARK, LeftOut};
 use tracelake_source::{Fingerprint, Source};
 
 use crate::bad_row::{BadRow, BadShare};
-use beginning::BYTE_ORDER_MARK;
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
-use syntax::Pushed;
 
 pub use beginning::Beginning;
 pub use member::is_text;
@@ -53,7 +52,7 @@ pub struct Converted {
     pub rows_not_selected: Option<u64>,
     /// Values that were spelled differently and mapped to a sentinel.
     pub sentinels_mapped: u64,
-    /// What was accepted although it isn't as published.
+    /// Deviations from the published form that were accepted.
     pub accepted: Accepted,
     /// The smallest and the largest value of the time column, including sentinels.
     pub time: Option<(i64, i64)>,
@@ -69,7 +68,8 @@ pub struct Converted {
 /// the rows so far, often enough to stop within a moment once its context is cancelled.
 ///
 /// # Errors
-/// Those of the file and of the output, and of `on_bad_row`; [`tracelake_core::ErrorKind::Stopped`].
+/// When the file can't be read or the output can't be written, and any error of `on_bad_row`;
+/// [`tracelake_core::ErrorKind::Stopped`].
 ///
 /// # Memory
 /// Five chunks of text, the row group being encoded and, on several threads, the one being written; not
@@ -83,28 +83,23 @@ pub fn convert_part<W: Write + Send>(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    match encoding.format() {
-        Format::Parquet => {
-            let file = ParquetFile::create(out, order.table, schema)?;
-            convert_to(file, text, order, schema, encoding, on_bad_row, progress)
-        }
-        Format::Arrow => {
-            let file = ArrowFile::create(out, schema, encoding.codec())?;
-            convert_to(file, text, order, schema, encoding, on_bad_row, progress)
-        }
-    }
+    let convert = match encoding.format() {
+        Format::Parquet => convert_as::<ParquetFile<W>, W>,
+        Format::Arrow => convert_as::<ArrowFile<W>, W>,
+    };
+    convert(text, order, schema, encoding, out, on_bad_row, progress)
 }
 
-/// Converts one part to a file that was started, as [`convert_part`].
-fn convert_to<F: OutputFile<W>, W: Write + Send>(
-    mut file: F,
+fn convert_as<F: OutputFile<W>, W: Write + Send>(
     text: &mut TableText<'_>,
     order: &FieldOrder,
     schema: &SchemaRef,
     encoding: Encoding,
+    out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
+    let mut file = F::create(out, order.table, schema, encoding)?;
     let builder = file.builder(RowSource::of(order), schema, encoding);
     let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     let mut block = reader.fill()?;
@@ -120,7 +115,7 @@ fn convert_to<F: OutputFile<W>, W: Write + Send>(
 /// like [`convert_part`].
 ///
 /// # Errors
-/// Those of the file and of the callbacks.
+/// When the file can't be read, and any error of the callbacks.
 ///
 /// # Memory
 /// Five chunks of text and the batch being made; not the size of the file.
@@ -188,7 +183,7 @@ impl<'a> TableText<'a> {
     /// Advances to the next part; false after the last one. A text without any line is one part.
     ///
     /// # Errors
-    /// Those of the file.
+    /// When the file can't be read.
     pub fn next_part(&mut self) -> Result<bool> {
         self.lines.start_part();
         self.lines.read(&mut self.current)?;
@@ -199,7 +194,7 @@ impl<'a> TableText<'a> {
     /// Skips the current part.
     ///
     /// # Errors
-    /// Those of the file; [`tracelake_core::ErrorKind::Stopped`] once the context of `progress` is cancelled.
+    /// When the file can't be read; [`tracelake_core::ErrorKind::Stopped`] once the context of `progress` is cancelled.
     pub fn pass_part(&mut self, progress: &mut ReadProgress) -> Result<()> {
         while self.current.has_lines() {
             self.position.pass(&self.current);
@@ -337,11 +332,10 @@ impl<B: BlockBuilder> ChunkConverter<'_, B> {
             position,
         } = split;
         let lines = chunk.lines();
-        let pushed = syntax::push(&mut self.builder, lines, records, self.order)?;
-        let Pushed {
+        let LeftOut {
             rejects,
             not_selected,
-        } = pushed;
+        } = records.push(&mut self.builder, lines, self.order)?;
         self.not_selected += not_selected;
         self.position.first_chunk = (self.position.rows == 0).then(|| BadShare {
             bad: rejects.len() as u64,

@@ -6,7 +6,6 @@ mod checksums;
 mod choose;
 mod estimate;
 mod parts;
-mod ratios;
 mod recognise;
 mod recognised;
 mod request;

@@ -108,7 +108,7 @@ impl Plan {
         file
     }
 
-    /// What the lake of this plan is.
+    /// Identity of the lake that this plan is for.
     #[must_use]
     pub fn identity(&self) -> Identity {
         let has_cells = self.parts().any(|(_, part)| part.key.cell.is_some());

@@ -26,31 +26,6 @@ fn planned(source: &Path, ask: impl FnOnce(&mut Request)) -> Result<Plan> {
 }
 
 #[test]
-fn a_plan_has_the_parts_of_its_source() {
-    let source = source(&[
-        "machine_events/part-00001-of-00003.csv",
-        "machine_events/part-00000-of-00003.csv",
-    ]);
-    let plan = planned(source.path(), |_| {}).unwrap();
-    let parts: Vec<u32> = plan.tables[0]
-        .parts
-        .iter()
-        .map(|part| part.key.file_number)
-        .collect();
-    assert_eq!(
-        (plan.tables.len(), plan.tables[0].order.table.name),
-        (1, TABLE)
-    );
-    assert_eq!((parts, plan.warnings), (vec![0, 1], vec![]));
-    let others = plan.trace.tables.iter().map(|table| table.name);
-    assert!(plan.absent.iter().eq(others.filter(|name| *name != TABLE)));
-    // Without leave, no part may be missing.
-    let refused = planned(source.path(), |request| request.allow_missing = false);
-    let error = refused.unwrap_err().to_string();
-    assert!(error.contains("1 of 3 parts are missing: 2"), "{error}");
-}
-
-#[test]
 fn of_many_files_that_are_skipped_the_first_are_named() {
     for (files, named, more) in [
         (20, 20, None),
@@ -72,7 +47,7 @@ fn of_many_files_that_are_skipped_the_first_are_named() {
     }
 }
 
-/// What looks like data is worth a warning at the top of a source, and nothing else is.
+/// Only files that look like data are worth a warning at the top of a source.
 #[test]
 fn data_beside_the_tables_is_named() {
     let source = source(&[

@@ -6,12 +6,14 @@ use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int64Array, RecordBatch, cast::AsArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use arrow_select::coalesce::BatchCoalescer;
+use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::Table;
 
 use crate::column::whole;
 use crate::column_values::{self, ReadRows};
 use crate::nodes::Node;
+use crate::output::{BlockBuilder, arrow_error};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::rows::CHUNK_BYTES;
@@ -60,39 +62,49 @@ impl BatchBuilder {
         }
     }
 
-    /// Whether a batch should be taken with [`BatchBuilder::finish`] before more rows are pushed.
-    pub(crate) fn is_full(&self) -> bool {
+    fn add(&mut self, batch: RecordBatch) -> Result<()> {
+        let times = self.time.map(|time| batch.column(time));
+        if let Some((first, last)) = times.and_then(|times| time_range(times)) {
+            let (low, high) = self.range.unwrap_or((first, last));
+            self.range = Some((low.min(first), high.max(last)));
+        }
+        self.rows += batch.num_rows() as u64;
+        let columns = batch.columns().iter();
+        let sizes = columns.map(|column| column.to_data().get_slice_memory_size());
+        let bytes: usize = sizes
+            .sum::<std::result::Result<_, _>>()
+            .map_err(encode_error)?;
+        self.coalescer.push_batch(batch).map_err(encode_error)?;
+        // The rest of a chunk takes at most as much as the whole chunk.
+        let is_begun = !self.coalescer.has_completed_batch();
+        self.bytes = if is_begun { self.bytes + bytes } else { bytes };
+        Ok(())
+    }
+}
+
+impl BlockBuilder for BatchBuilder {
+    type Block = RecordBatch;
+
+    fn is_full(&self, _: usize) -> bool {
         self.coalescer.has_completed_batch()
             || (self.coalescer.get_buffered_rows() > 0 && self.bytes + CHUNK_BYTES > BATCH_BYTES)
     }
 
-    /// Adds the good records of a chunk; returns the others, in the order of the file.
-    ///
-    /// # Errors
-    /// When the files lack a mandatory column.
-    pub(crate) fn push(
+    fn push_fields(
         &mut self,
         order: &FieldOrder,
         chunk: &[u8],
         records: &Records,
-    ) -> Result<Vec<Reject>, ArrowError> {
-        let read = chunk_rows(order, &self.schema, chunk, records)?;
+    ) -> Result<Vec<Reject>> {
+        let read = chunk_rows(order, &self.schema, chunk, records).map_err(encode_error)?;
         self.others += read.others;
         self.add(read.batch)?;
         Ok(read.rejects)
     }
 
-    /// Adds rows of these columns, which may have structs and lists, and whose texts are in `text`. Returns those with a
-    /// value that can't be read, in order; if there are any, nothing was added.
-    ///
-    /// # Errors
-    /// When a mandatory value is NULL, which the readers of rows reject.
-    pub(crate) fn push_rows(
-        &mut self,
-        text: &[u8],
-        rows: &RowFields,
-    ) -> Result<Vec<usize>, ArrowError> {
-        match column_values::read(&self.nodes, &self.schema, text, rows)? {
+    fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>> {
+        let read = column_values::read(&self.nodes, &self.schema, text, rows);
+        match read.map_err(encode_error)? {
             ReadRows::Faulty(rows) => Ok(rows),
             ReadRows::Batch(batch, others) => {
                 self.others += others;
@@ -102,47 +114,31 @@ impl BatchBuilder {
         }
     }
 
-    fn add(&mut self, batch: RecordBatch) -> Result<(), ArrowError> {
-        let times = self.time.map(|time| batch.column(time));
-        if let Some((first, last)) = times.and_then(|times| time_range(times)) {
-            let (low, high) = self.range.unwrap_or((first, last));
-            self.range = Some((low.min(first), high.max(last)));
-        }
-        self.rows += batch.num_rows() as u64;
-        let bytes = bytes(&batch)?;
-        self.coalescer.push_batch(batch)?;
-        // The rest of a chunk takes at most as much as the whole chunk.
-        let is_begun = !self.coalescer.has_completed_batch();
-        self.bytes = if is_begun { self.bytes + bytes } else { bytes };
-        Ok(())
-    }
-
-    /// Takes the next full batch, or else the rows that are left; `None` if there are none.
-    ///
-    /// # Errors
-    /// When the texts of one column take more than 2 GiB, which the limits above rule out.
-    pub(crate) fn finish(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+    /// Takes the next full batch, or else the rows that are left.
+    fn finish(&mut self) -> Result<Option<RecordBatch>> {
         if !self.coalescer.has_completed_batch() {
-            self.coalescer.finish_buffered_batch()?;
+            let finished = self.coalescer.finish_buffered_batch();
+            finished.map_err(encode_error)?;
             self.bytes = 0;
         }
         Ok(self.coalescer.next_completed_batch())
     }
 
-    /// Rows that were added.
-    pub(crate) fn rows(&self) -> u64 {
+    fn pushed(&self) -> u64 {
         self.rows
     }
 
-    /// Values that are spelled differently.
-    pub(crate) fn others(&self) -> OtherSpellings {
+    fn others(&self) -> OtherSpellings {
         self.others
     }
 
-    /// The smallest and the largest value of the time column.
-    pub(crate) fn time(&self) -> Option<(i64, i64)> {
+    fn time(&self) -> Option<(i64, i64)> {
         self.range
     }
+}
+
+fn encode_error(error: ArrowError) -> Error {
+    arrow_error(error, "encode")
 }
 
 /// The smallest and the largest value of a time column without NULLs, as a manifest records them: date-times in
@@ -167,48 +163,9 @@ pub fn range_of(values: &Int64Array) -> Option<(i64, i64)> {
     pairs.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
 }
 
-/// The bytes that the values of a batch take.
-fn bytes(batch: &RecordBatch) -> Result<usize, ArrowError> {
-    let columns = batch.columns().iter();
-    columns
-        .map(|column| column.to_data().get_slice_memory_size())
-        .sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{at, machines, order, schema, split};
-
-    #[test]
-    fn batches_have_the_rows_that_were_asked_for() {
-        let mut batches = BatchBuilder::new(machines(), &schema(), 2);
-        assert!(batches.finish().unwrap().is_none());
-        let text = at(&[9, 3, 5]);
-        let rejects = batches
-            .push(&order(), text.as_bytes(), &split(&text))
-            .unwrap();
-        assert!(rejects.is_empty());
-        assert!(batches.is_full());
-        assert_eq!(batches.finish().unwrap().unwrap().num_rows(), 2);
-        assert!(!batches.is_full());
-        assert_eq!(batches.finish().unwrap().unwrap().num_rows(), 1);
-        assert!(batches.finish().unwrap().is_none());
-        assert_eq!((batches.rows(), batches.time()), (3, Some((3, 9))));
-    }
-
-    #[test]
-    fn bad_rows_are_left_out() {
-        let mut batches = BatchBuilder::new(machines(), &schema(), 10);
-        let text = format!("{}1,7,x,p,0.5,0.25\n{}", at(&[4]), at(&[6]));
-        let rejects = batches
-            .push(&order(), text.as_bytes(), &split(&text))
-            .unwrap();
-        assert_eq!(rejects.len(), 1);
-        assert_eq!(rejects[0].line(), 1);
-        assert_eq!(batches.finish().unwrap().unwrap().num_rows(), 2);
-        assert_eq!(batches.time(), Some((4, 6)));
-    }
 
     #[test]
     fn a_range_leaves_nulls_out() {

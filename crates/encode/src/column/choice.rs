@@ -21,20 +21,20 @@ const NEVER_PAD_BITS: u8 = 4;
 
 /// A column chunk whose first page and dictionary compress to more than this percentage of their
 /// size is stored uncompressed, and is faster to read.
-pub const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
+pub(super) const STORE_UNCOMPRESSED_ABOVE_PERCENT: usize = 99;
 
 /// A page with fewer bytes than this, its dictionary included, says nothing about the next ones: it may
 /// be one value that opens the file, such as the time 0. It is compressed, and if it has indices, the
 /// next page decides on the encoding.
-pub const TELLING_BYTES: usize = 4 << 10;
+pub(super) const TELLING_BYTES: usize = 4 << 10;
 
 /// Texts that are longer on average are hashes, such as the names of users and jobs with their 44 bytes.
 /// Shorter ones have parts in common, which a codec finds.
-pub const LONG_TEXT: usize = 32;
+pub(super) const LONG_TEXT: usize = 32;
 
 /// PLAIN isn't tried for ids that repeat more often than this on average: it would save little, and readers group and
 /// filter faster by the indices of a dictionary.
-pub const TRY_PLAIN_IDS_BELOW_REPEATS: usize = 3;
+pub(super) const TRY_PLAIN_IDS_BELOW_REPEATS: usize = 3;
 
 /// PLAIN is tried for a page whose values repeat fewer times than this on average.
 pub(super) fn try_plain_below_repeats<K: PhysicalKind>(is_id: bool) -> usize {
@@ -48,7 +48,7 @@ pub(super) fn try_plain_below_repeats<K: PhysicalKind>(is_id: bool) -> usize {
 /// The width of the indices of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexWidth {
-    /// As many bits as the largest index has.
+    /// The bits of the largest index.
     Bits,
     /// Whole bytes, in which the codec finds repetitions: at any other width a repetition looks the
     /// same only every few values.
@@ -78,7 +78,7 @@ impl IndexWidth {
 pub(super) enum Storage {
     /// By the codec of the file.
     Compressed,
-    /// As they are, because the codec hardly makes them smaller.
+    /// Uncompressed, because the codec hardly makes them smaller.
     Uncompressed,
 }
 

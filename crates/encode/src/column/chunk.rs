@@ -15,12 +15,13 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::options::Codec;
 
-use super::Result;
 use super::choice::{Body, Storage};
 use super::compress::compression;
 use super::header::{HEADER_BYTES, PageContent, write_header};
 use super::kind::PhysicalKind;
 use super::min_max::{self, MinMax};
+
+pub(super) type Result<T> = std::result::Result<T, ParquetError>;
 
 /// The finished pages of a column chunk.
 pub(super) struct ChunkBuilder<K: PhysicalKind> {

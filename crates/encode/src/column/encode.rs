@@ -3,7 +3,7 @@
 
 /// The groups of eight in a bit-packed run. Its header then takes one byte, and readers that decode a run at once are
 /// faster than with runs as long as a page: see the measurements in `docs/design.md`.
-pub const MOST_GROUPS: usize = 63;
+pub(super) const MOST_GROUPS: usize = 63;
 
 /// Bits of the largest index into `values` values.
 pub(super) fn width(values: usize) -> u8 {

@@ -12,7 +12,7 @@ use crate::nodes::MaxLevels;
 use crate::row_fields::LeafFields;
 
 /// The indices that spare buffers have room for: 16 MiB.
-pub const SPARE_INDICES: usize = 4 << 20;
+pub(super) const SPARE_INDICES: usize = 4 << 20;
 
 /// The spare buffers of all parts: one that ends leaves its buffers to the next one.
 static SPARE: SpareBuffers = SpareBuffers(Mutex::new(Vec::new()));
@@ -50,7 +50,7 @@ pub(super) enum PageValues<K: PhysicalKind> {
 
 /// Values in PLAIN encoding.
 pub(super) struct PlainValues<K: PhysicalKind> {
-    /// As [`PhysicalKind::encode_plain`] writes them.
+    /// The output of [`PhysicalKind::encode_plain`].
     bytes: Vec<u8>,
     pub(super) min_max: Option<MinMax<K::Value>>,
     /// Whether each value is at least as large as those before it.
@@ -84,7 +84,7 @@ impl<K: PhysicalKind> PlainValues<K> {
 }
 
 impl<K: PhysicalKind> PageValues<K> {
-    /// Those of the first page of a column chunk.
+    /// The values of the first page of a column chunk.
     fn new() -> Self {
         match K::HAS_DICTIONARY {
             true => Self::Indexed {

@@ -4,14 +4,84 @@ use std::ops::Range;
 
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Accept;
-use tracelake_schema::{Column, Kind};
+use tracelake_schema::Column;
 
-use super::chunk::EncodedChunk;
+use super::chunk::{ChunkBuilder, EncodedChunk, Result};
 use super::encoder::{Encoder, Unknown};
 use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
-use super::{Append, ChunkFields, ColumnEncoder, LookUp, Result};
-use crate::value::{OtherSpellings, Spelled, other_spelling, sentinel};
+use super::min_max::MinMax;
+use crate::row_fields::LeafFields;
+use crate::split::FieldOffsets;
+use crate::value::{OtherSpellings, Spelled, other_spelling};
+
+/// The fields of a column in a chunk of text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ChunkFields<'a> {
+    /// A field of each record.
+    Records(FieldOffsets<'a>, SourceField),
+    /// The values of a leaf of rows that were read as JSON.
+    Leaf(&'a LeafFields),
+    /// The name of the file, which gives each row this value.
+    Name(&'a [u8]),
+    /// Absent: every row is NULL.
+    Absent,
+}
+
+/// Where the fields of a column are in a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SourceField {
+    /// The position in a record, from 0.
+    pub(crate) position: usize,
+    /// Whether an empty field is a fault; otherwise it is NULL.
+    pub(crate) mandatory: bool,
+    /// Spellings that are accepted, and counted.
+    pub(crate) accept: Accept,
+}
+
+/// One column of a table on its way to column chunks, one for each row group.
+pub(crate) trait ColumnEncoder: Send {
+    /// Starts with a chunk of text.
+    fn start<'a>(&'a mut self, text: &'a [u8], fields: ChunkFields<'a>)
+    -> Box<dyn LookUp<'a> + 'a>;
+
+    /// Makes a column chunk of the rows since the last one, and starts over.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    fn finish(&mut self) -> Result<EncodedChunk>;
+
+    /// The size of the column chunk so far, in bytes: its pages before they were compressed, the dictionary, and
+    /// the values of the open page as they are kept; in a list, also the values as readers have them.
+    fn bytes(&self) -> usize;
+
+    /// How many values are spelled differently, since the beginning.
+    fn others(&self) -> OtherSpellings;
+
+    /// The smallest and the largest integer of all finished column chunks; `None` for other kinds.
+    fn integers(&self) -> Option<(i64, i64)>;
+}
+
+/// Phase one of a chunk of text: fields are looked up, a few records at a time.
+pub(crate) trait LookUp<'a>: Send {
+    /// Looks up this column's field in each record of `range`, which follows the one before.
+    fn look_up(&mut self, range: Range<usize>);
+
+    /// Parses the fields that weren't found. Nothing that lasts is changed yet.
+    fn parse(self: Box<Self>) -> Box<dyn Append + 'a>;
+}
+
+/// Phase two of a chunk of text: the faults of the column are known.
+pub(crate) trait Append: Send {
+    /// The records whose field is faulty, in order.
+    fn faults(&self) -> &[(usize, Fault)];
+
+    /// Adds all records but the faulty ones of all columns, which are sorted.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    fn append(self: Box<Self>, faulty: &[usize]) -> Result<()>;
+}
 
 /// The fields of one column in a chunk of text, on their way into its page.
 ///
@@ -24,27 +94,15 @@ pub(super) struct ColumnFields<'a, K: PhysicalKind> {
     all_found: bool,
 }
 
-/// One column in a chunk of text without fields of it: NULL in each row.
-struct NoFields<'a, K: PhysicalKind> {
-    encoder: &'a mut Encoder<K>,
-}
-
-impl<K: PhysicalKind> Encoder<K> {
-    /// Forgets the chunk of text before.
-    fn start_chunk(&mut self) {
-        self.found.clear();
-        self.unknown.clear();
-        self.faults.clear();
-    }
-}
-
 impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
     fn start<'a>(
         &'a mut self,
         text: &'a [u8],
         fields: ChunkFields<'a>,
     ) -> Box<dyn LookUp<'a> + 'a> {
-        self.start_chunk();
+        self.found.clear();
+        self.unknown.clear();
+        self.faults.clear();
         Box::new(ColumnFields {
             encoder: self,
             text,
@@ -53,17 +111,32 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         })
     }
 
-    fn start_absent<'a>(&'a mut self) -> Box<dyn LookUp<'a> + 'a> {
-        self.start_chunk();
-        Box::new(NoFields { encoder: self })
-    }
-
     fn finish(&mut self) -> Result<EncodedChunk> {
-        Encoder::finish(self)
+        let dictionary = self.end_page()?;
+        match dictionary {
+            // A column chunk of one page, as in every small part, compresses its dictionary once.
+            Some(dictionary) => self.chunk.add_dictionary(dictionary, self.indexed_values)?,
+            None if self.page.is_plain() => {}
+            None => self.end_dictionary(self.indexed_values)?,
+        }
+        let chunk = std::mem::replace(&mut self.chunk, ChunkBuilder::new());
+        if let Some(min_max) = chunk.min_max() {
+            MinMax::merge(&mut self.min_max, &min_max);
+        }
+        let mut encoded = chunk.finish(&self.descriptor, self.codec)?;
+        encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
+        self.page.start_over();
+        (self.indexed_values, self.list_bytes) = (0, 0);
+        self.cache.clear();
+        self.dictionary.clear();
+        Ok(encoded)
     }
 
     fn bytes(&self) -> usize {
-        Encoder::bytes(self)
+        self.list_bytes
+            + self.chunk.uncompressed()
+            + self.dictionary.plain_bytes()
+            + self.page.bytes()
     }
 
     fn others(&self) -> OtherSpellings {
@@ -71,7 +144,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
     }
 
     fn integers(&self) -> Option<(i64, i64)> {
-        Encoder::integers(self)
+        self.min_max.as_ref().and_then(K::integers)
     }
 }
 
@@ -88,6 +161,10 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
             ChunkFields::Name(_) => {
                 self.all_found = false;
                 return;
+            }
+            ChunkFields::Absent => {
+                self.all_found = false;
+                return found.fill(Found::NULL);
             }
         };
         let fields = fields.after(range.start);
@@ -151,13 +228,20 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                         nulls.extend(field.accept.is_null(text).then_some(record));
                         continue;
                     }
-                    parse::<K>(column, text, field.accept)
+                    match text.is_empty() {
+                        true => Err(Fault::Empty),
+                        false => spelled::<K>(column, text, field.accept, K::parse),
+                    }
                 }
                 ChunkFields::Leaf(leaf) => {
                     let (start, end) = leaf.fields().get(record);
-                    parse_json::<K>(column, &self.text[start..end])
+                    let text = &self.text[start..end];
+                    spelled::<K>(column, text, Accept::default(), K::parse_json)
                 }
-                ChunkFields::Name(value) => parse::<K>(column, value, Accept::default()),
+                ChunkFields::Name(value) => {
+                    spelled::<K>(column, value, Accept::default(), K::parse)
+                }
+                ChunkFields::Absent => continue,
             };
             match parsed {
                 Ok((parsed, spelled)) => unknown.push(Unknown {
@@ -188,6 +272,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             ChunkFields::Records(fields, _) => (text, fields.get(record)),
             ChunkFields::Leaf(leaf) => (text, leaf.fields().get(record)),
             ChunkFields::Name(value) => (value, (0, value.len())),
+            ChunkFields::Absent => (text, (0, 0)),
         };
         let unknown = std::mem::take(&mut encoder.unknown);
         for unknown in &unknown {
@@ -243,62 +328,21 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
     }
 }
 
-impl<'a, K: PhysicalKind> LookUp<'a> for NoFields<'a, K> {
-    fn look_up(&mut self, range: Range<usize>) {
-        self.encoder.found.resize(range.end, Found::NULL);
-    }
-
-    fn parse(self: Box<Self>) -> Box<dyn Append + 'a> {
-        self
-    }
-}
-
-impl<K: PhysicalKind> Append for NoFields<'_, K> {
-    fn faults(&self) -> &[(usize, Fault)] {
-        &[]
-    }
-
-    fn append(self: Box<Self>, faulty: &[usize]) -> Result<()> {
-        let Encoder { found, page, .. } = &mut *self.encoder;
-        found.truncate(found.len() - faulty.len());
-        page.add_rows(found);
-        self.encoder.end_what_is_full()
-    }
-}
-
-/// Parses the text of a JSON value; says how it is spelled.
-fn parse_json<K: PhysicalKind>(
+/// Parses a text by `parse`, which knows the plain spelling; says how it is spelled.
+#[inline(always)]
+fn spelled<K: PhysicalKind>(
     column: &'static Column,
     text: &[u8],
-) -> std::result::Result<(K::Parsed, Spelled), Fault> {
-    K::parse_json(text)
-        .map(|parsed| (parsed, Spelled::Plainly))
-        .or_else(|fault| {
-            if column.kind != Kind::Integer {
-                return Err(fault);
-            }
-            let sentinel = sentinel(column, text, fault).ok_or(fault)?;
-            let parsed = K::from_sentinel(sentinel.value).ok_or(fault)?;
-            Ok((parsed, Spelled::AsSentinel))
-        })
-}
-
-/// Parses a field; says how it is spelled.
-#[inline(always)]
-fn parse<K: PhysicalKind>(
-    column: &'static Column,
-    field: &[u8],
     accept: Accept,
+    parse: impl FnOnce(&[u8]) -> std::result::Result<K::Parsed, Fault>,
 ) -> std::result::Result<(K::Parsed, Spelled), Fault> {
-    if field.is_empty() {
-        return Err(Fault::Empty);
-    }
-    K::parse(field)
-        .map(|parsed| (parsed, Spelled::Plainly))
-        .or_else(|fault| {
-            let other = other_spelling(column, field, fault, accept);
+    match parse(text) {
+        Ok(parsed) => Ok((parsed, Spelled::Plainly)),
+        Err(fault) => {
+            let other = other_spelling(column, text, fault, accept);
             let (value, spelled) = other.ok_or(fault)?;
             let parsed = K::from_sentinel(value).ok_or(fault)?;
             Ok((parsed, spelled))
-        })
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::split::FieldOffsets;
 use crate::value;
 
 /// The longest text that goes into statistics, in bytes; a longer one, which would bloat the footer, is shortened.
-pub const STATISTICS_TEXT_BYTES: usize = 64;
+pub(super) const STATISTICS_TEXT_BYTES: usize = 64;
 
 /// BYTE_ARRAY: UTF-8.
 pub(super) struct Text;

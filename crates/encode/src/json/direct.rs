@@ -1,13 +1,13 @@
 //! JSON lines straight to the texts of their leaves: no cell is made, and nothing is allocated for a row.
 //!
 //! This reads what traces have: objects whose keys and strings have no escapes. It says where values are, and leaves it
-//! to the columns to read them. It refuses everything else without a reason, since [`super::row`] finds that.
+//! to the columns to read them. It refuses everything else without a reason, since [`row`](super::cells::row) finds that.
 
 use std::ops::Range;
 
 use tracelake_schema::{Column, Kind};
 
-use super::JsonColumns;
+use super::columns::JsonColumns;
 use super::stops::{Commas, number_end, number_length, string_end};
 use crate::nodes::Node;
 use crate::row_fields::{LeafFields, RowFields, offset};

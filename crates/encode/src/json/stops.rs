@@ -55,7 +55,7 @@ pub(super) struct Commas<'a> {
 }
 
 impl<'a> Commas<'a> {
-    /// Those of a range.
+    /// Finds the commas of a range.
     #[inline]
     pub(super) fn new(text: &'a [u8], range: Range<usize>) -> Self {
         let mut commas = Self {
@@ -138,7 +138,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// As byte by byte.
         #[test]
         fn ends_are_those_of_the_plain_search(
             text in prop::collection::vec(prop_oneof![9 => b'a'..=b'z', 1 => any::<u8>()], 0..80),
@@ -153,7 +152,6 @@ mod tests {
             prop_assert_eq!(number_end(&text, from), plain(b",]}", b' ').unwrap_or(text.len()));
         }
 
-        /// As byte by byte.
         #[test]
         fn commas_are_those_of_the_range(
             text in prop::collection::vec(prop_oneof![3 => b'0'..=b'9', 1 => Just(b',')], 0..100),

@@ -3,9 +3,13 @@
 mod both_readers;
 
 use proptest::prelude::*;
+use tracelake_core::fault::Fault;
+use tracelake_testkit::nested::TABLE;
 
-use super::*;
-use crate::cell::tests::{DATE_TIMES, TABLE, described};
+use super::row;
+use crate::cell::{Cell, Row};
+use crate::reject::Reject;
+use crate::samples::{described, object};
 
 fn read(line: &str) -> Result<Row, Reject> {
     row(line.as_bytes(), &TABLE.columns.into())
@@ -209,72 +213,9 @@ fn every_cut_of_a_line_is_a_fault() {
     }
 }
 
-/// A cell of a column with the text of its JSON, written by serde_json.
-fn cell(column: &'static Column) -> BoxedStrategy<(Cell, serde_json::Value)> {
-    let filled = match column.kind {
-        Kind::DateTime(_) => DATE_TIMES
-            .prop_map(|text| (Cell::Text(text.clone()), text.into()))
-            .boxed(),
-        Kind::Integer => (any::<i64>(), any::<bool>())
-            .prop_map(|(value, text)| {
-                let json = if text {
-                    value.to_string().into()
-                } else {
-                    value.into()
-                };
-                (Cell::Integer(value), json)
-            })
-            .boxed(),
-        Kind::Code => any::<i32>()
-            .prop_map(|value| (Cell::Code(value), value.to_string().into()))
-            .boxed(),
-        Kind::Float => any::<f64>()
-            .prop_filter("no number of JSON", |value| value.is_finite())
-            .prop_map(|value| (Cell::Float(value), value.into()))
-            .boxed(),
-        Kind::Boolean => any::<bool>()
-            .prop_map(|value| (Cell::Boolean(value), value.into()))
-            .boxed(),
-        Kind::Text => any::<String>()
-            .prop_map(|value| (Cell::Text(value.clone()), value.into()))
-            .boxed(),
-        Kind::Struct => object(column.fields)
-            .prop_map(|(cells, json)| (Cell::Struct(cells), json))
-            .boxed(),
-        Kind::List => prop::collection::vec(cell(&column.fields[0]), 0..4)
-            .prop_map(|items| {
-                let (cells, json): (Vec<Cell>, Vec<_>) = items.into_iter().unzip();
-                (Cell::List(cells), json.into())
-            })
-            .boxed(),
-    };
-    if column.mandatory {
-        filled
-    } else {
-        prop_oneof![4 => filled, 1 => Just((Cell::Null, serde_json::Value::Null))].boxed()
-    }
-}
-
-/// The cells of some columns, and an object of them in which some nulls are left out.
-pub(crate) fn object(columns: &'static [Column]) -> BoxedStrategy<(Vec<Cell>, serde_json::Value)> {
-    let cells: Vec<_> = columns.iter().map(cell).collect();
-    (cells, any::<bool>(), any::<bool>())
-        .prop_map(|(cells, leave_out, reverse)| {
-            let (cells, values): (Vec<Cell>, Vec<_>) = cells.into_iter().unzip();
-            let names = columns.iter().map(|column| column.content.to_owned());
-            let mut named: Vec<(String, serde_json::Value)> = names.zip(values).collect();
-            named.retain(|(_, value)| !(leave_out && value.is_null()));
-            if reverse {
-                named.reverse();
-            }
-            (cells, named.into_iter().collect())
-        })
-        .boxed()
-}
-
 proptest! {
     #[test]
-    fn any_row_comes_back((cells, json) in object(TABLE.columns)) {
+    fn any_row_comes_back((cells, json) in object(TABLE.columns, None)) {
         let row = read(&json.to_string()).unwrap();
         prop_assert_eq!(&row.cells, &cells);
         // NaN is not among them, but there are two zeros.

@@ -13,7 +13,7 @@ use std::ops::Range;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_core::error::escape;
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::{Field, FieldOrder, RuleField};
+use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_schema::Kind;
@@ -37,7 +37,7 @@ const SHOWN: usize = 80;
 /// # Memory
 /// The text of the chunk once more, and about 200 bytes per record.
 #[derive(Default)]
-pub struct QuotedRecords {
+pub(crate) struct QuotedRecords {
     ranges: Vec<Range<usize>>,
     /// The fields of each record; those of an earlier chunk may follow.
     fields: Vec<ByteRecord>,
@@ -48,7 +48,7 @@ pub struct QuotedRecords {
 impl QuotedRecords {
     /// Splits a chunk of whole lines into at most `most` records; returns where the complete ones end. At
     /// the end of the file, the rest is a record too.
-    pub fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {
+    pub(crate) fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {
         self.ranges.clear();
         self.open = false;
         let text = BEFORE.chain(chunk).chain(AFTER);
@@ -100,13 +100,13 @@ impl QuotedRecords {
     }
 
     /// The range of each record in the chunk, with its line ending.
-    pub fn ranges(&self) -> &[Range<usize>] {
+    pub(crate) fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
 
     /// Removes the first record, which is the header. The error says what is wrong with it, and at which
     /// of its bytes.
-    pub fn take_header(
+    pub(crate) fn take_header(
         &mut self,
         chunk: &[u8],
         order: &[Field],
@@ -153,7 +153,7 @@ impl QuotedRecords {
     }
 
     /// Reads a record, whose bytes without the line ending are `raw`.
-    pub fn row(
+    pub(crate) fn row(
         &self,
         index: usize,
         raw: &[u8],
@@ -179,7 +179,7 @@ impl QuotedRecords {
     ///
     /// # Errors
     /// The first fault of what was read.
-    pub fn is_selected(
+    pub(crate) fn is_selected(
         &self,
         index: usize,
         raw: &[u8],
@@ -187,23 +187,14 @@ impl QuotedRecords {
         ending: LineEnding,
     ) -> Result<bool, Reject> {
         let fields = self.checked_fields(index, raw, order, ending)?;
-        let cell = |field: RuleField| match field.position {
+        selection::selects(&order.rules, |field| match field.position {
             Some(position) => {
                 let (range, text) = fields[position].clone();
                 let mut numbers = NumberReader::new(order.accept);
                 placed_cell(&order.fields[position], raw, range, text, &mut numbers)
             }
             None => Ok(Cell::Null),
-        };
-        if let Some(rule) = &order.rules.sample
-            && !selection::samples_cell(rule, &cell(rule.field)?)
-        {
-            return Ok(false);
-        }
-        match &order.rules.time {
-            Some(rule) => Ok(selection::is_cell_in_time(rule, &cell(rule.field)?)),
-            None => Ok(true),
-        }
+        })
     }
 
     /// The fields of a record, as many as the order has.

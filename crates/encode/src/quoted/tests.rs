@@ -3,10 +3,11 @@
 #![cfg(test)]
 
 use proptest::prelude::*;
-use tracelake_schema::{Column, Table};
+use tracelake_schema::Table;
+use tracelake_testkit::nested::{TABLE, quoted_line};
 
 use super::*;
-use crate::cell::tests::{DATE_TIMES, TABLE, described, quoted_line};
+use crate::samples::{described, object};
 
 fn order() -> FieldOrder {
     static QUOTED: Table = TABLE;
@@ -290,50 +291,20 @@ fn what_is_not_whole_is_left() {
     assert_eq!(records.split(b"\"a\n", false, u64::MAX), 0);
 }
 
-fn cell(column: &'static Column, is_top: bool) -> BoxedStrategy<Cell> {
-    let filled = match column.kind {
-        Kind::DateTime(_) => DATE_TIMES.prop_map(Cell::Text).boxed(),
-        Kind::Integer => any::<i64>().prop_map(Cell::Integer).boxed(),
-        Kind::Code => any::<i32>().prop_map(Cell::Code).boxed(),
-        Kind::Float => any::<f64>()
-            .prop_filter("a bad row", |value| value.is_finite())
-            .prop_map(Cell::Float)
-            .boxed(),
-        Kind::Boolean => any::<bool>().prop_map(Cell::Boolean).boxed(),
-        // An empty cell is NULL.
-        Kind::Text if is_top => "[ -~é\n]{1,12}".prop_map(Cell::Text).boxed(),
-        Kind::Text => any::<String>().prop_map(Cell::Text).boxed(),
-        Kind::Struct => {
-            let cells: Vec<_> = column
-                .fields
-                .iter()
-                .map(|field| cell(field, false))
-                .collect();
-            cells.prop_map(Cell::Struct).boxed()
-        }
-        Kind::List => prop::collection::vec(cell(&column.fields[0], false), 0..4)
-            .prop_map(Cell::List)
-            .boxed(),
-    };
-    if column.mandatory {
-        filled
-    } else {
-        prop_oneof![4 => filled, 1 => Just(Cell::Null)].boxed()
-    }
-}
-
 proptest! {
     #[test]
     fn any_row_comes_back(
-        expected in prop::collection::vec(TABLE.columns.iter().map(|column| cell(column, true)).collect::<Vec<_>>(), 0..5),
+        // An empty field is NULL.
+        expected in prop::collection::vec(object(TABLE.columns, Some("[ -~é\n]{1,12}")), 0..5),
         numpy in any::<bool>(),
         crlf in any::<bool>(),
         always in any::<bool>(),
     ) {
-        let lines = expected.iter().map(|cells| quoted_line(cells, numpy, always));
+        let lines = expected.iter().map(|(_, row)| quoted_line(row, numpy, always));
         let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
         let rows = rows(&text, if crlf { LineEnding::CrLf } else { LineEnding::Lf });
         let found: Vec<_> = rows.into_iter().map(|row| row.unwrap().cells).collect();
+        let expected: Vec<_> = expected.into_iter().map(|(cells, _)| cells).collect();
         prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"));
     }
 

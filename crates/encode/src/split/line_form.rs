@@ -11,7 +11,7 @@ use super::offsets::offset;
 pub struct LineForm {
     pub(super) ending: LineEnding,
     pub(super) csv: Csv,
-    /// What precedes the first record, in bytes and in lines.
+    /// Bytes and lines before the first record.
     pub(super) first: usize,
     pub(super) first_lines: usize,
 }

@@ -71,48 +71,19 @@ pub(super) fn positions(mut mask: u32, at: u32, into: &mut [u32; BLOCK]) {
     }
 }
 
-/// Splits with AVX-512, in words of 32 bytes.
+/// The same with AVX-512, in words of 32 bytes.
 #[cfg(target_arch = "x86_64")]
-mod wide {
+pub(super) mod wide {
     use std::arch::x86_64 as x86;
 
-    use tracelake_core::instructions::has_avx512_vbmi2;
-
     use super::{BLOCK, positions};
-    use crate::split::{LineForm, Records};
 
     /// Positions that are written at once; few blocks have more.
     const WRITTEN: u32 = 8;
 
-    impl Records {
-        /// Splits a chunk; false if the processor cannot.
-        pub(in crate::split) fn split_wide(
-            &mut self,
-            chunk: &[u8],
-            form: LineForm,
-            separator: u8,
-        ) -> bool {
-            let has_avx512 = has_avx512_vbmi2();
-            if has_avx512 {
-                // SAFETY: the processor has what the function is compiled for.
-                #[expect(unsafe_code, reason = "measured above")]
-                unsafe {
-                    self.split_blocks_wide(chunk, form, separator);
-                }
-            }
-            has_avx512
-        }
-
-        #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi1,popcnt")]
-        fn split_blocks_wide(&mut self, chunk: &[u8], form: LineForm, separator: u8) {
-            let positions = |mask, at, into: &mut _| positions_wide(mask, at, into);
-            self.split_blocks(chunk, form, |block| masks_wide(block, separator), positions);
-        }
-    }
-
     #[inline]
     #[target_feature(enable = "avx512bw,avx512vl")]
-    fn masks_wide(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
+    pub(in crate::split) fn masks_wide(block: &[u8; BLOCK], separator: u8) -> (u32, u32) {
         // SAFETY: 32 bytes are read.
         #[expect(unsafe_code, reason = "measured above")]
         let bytes = unsafe { x86::_mm256_loadu_si256(block.as_ptr().cast()) };
@@ -124,7 +95,7 @@ mod wide {
 
     #[inline]
     #[target_feature(enable = "avx512vl,avx512vbmi2,popcnt")]
-    fn positions_wide(mask: u32, at: u32, into: &mut [u32; BLOCK]) {
+    pub(in crate::split) fn positions_wide(mask: u32, at: u32, into: &mut [u32; BLOCK]) {
         if mask.count_ones() > WRITTEN {
             return positions(mask, at, into);
         }

@@ -123,6 +123,28 @@ impl Records {
         self.offsets.used = self.count * self.arrangement.step;
     }
 
+    /// Splits a chunk with AVX-512; false if the processor lacks it.
+    #[cfg(target_arch = "x86_64")]
+    fn split_wide(&mut self, chunk: &[u8], form: LineForm, separator: u8) -> bool {
+        let has_avx512 = tracelake_core::instructions::has_avx512_vbmi2();
+        if has_avx512 {
+            // SAFETY: the processor has what the function is compiled for.
+            #[expect(unsafe_code, reason = "measured in `masks`")]
+            unsafe {
+                self.split_blocks_wide(chunk, form, separator);
+            }
+        }
+        has_avx512
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi1,popcnt")]
+    fn split_blocks_wide(&mut self, chunk: &[u8], form: LineForm, separator: u8) {
+        use masks::wide::{masks_wide, positions_wide};
+        let positions = |mask, at, into: &mut _| positions_wide(mask, at, into);
+        self.split_blocks(chunk, form, |block| masks_wide(block, separator), positions);
+    }
+
     /// Splits a chunk line by line, where more than one byte is between fields.
     fn split_lines(&mut self, chunk: &[u8], form: LineForm) {
         let mut start = form.first;

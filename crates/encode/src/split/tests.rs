@@ -221,18 +221,6 @@ fn kept_records_know_their_lines() {
     assert!(records.faults().is_empty());
 }
 
-#[test]
-fn line_endings_never_mix() {
-    let chunk = b"a,b\r\nc,d\ne,f\r\n";
-    let mut records = Records::default();
-    assert_eq!(LineEnding::of(chunk), LineEnding::CrLf);
-    records.split(chunk, 2, LineEnding::CrLf);
-    assert_eq!(fields(chunk, &records, 1), [&b"e"[..], b"f"]);
-    assert_eq!(records.malformed()[0].fault, Fault::LineEnding);
-    records.split(chunk, 2, LineEnding::Lf);
-    assert_eq!((records.len(), records.malformed().len()), (1, 2));
-}
-
 /// A line that is blank but for a carriage return is blank, and that of another ending is part of the row.
 #[test]
 fn malformed_rows_are_those_of_the_lines() {
@@ -360,35 +348,6 @@ proptest! {
             for field in 0..3 {
                 prop_assert_eq!(byte.field(record, field), text.field(record, field));
             }
-        }
-    }
-
-    /// The plain twin: split on newlines, then on commas.
-    #[test]
-    fn equals_splitting_by_hand(chunk in "[a,
-]{0,200}") {
-        let mut records = Records::default();
-        records.split(chunk.as_bytes(), 3, LineEnding::Lf);
-        let whole = chunk.rfind('\n').map_or("", |end| &chunk[..=end]);
-        let lines: Vec<&str> = whole.split_terminator('\n').collect();
-        let good: Vec<Vec<&str>> = lines
-            .iter()
-            .map(|line| line.split(',').collect())
-            .filter(|fields: &Vec<&str>| fields.len() == 3)
-            .collect();
-        prop_assert_eq!(records.len(), good.len());
-        prop_assert_eq!(records.len() + records.malformed().len(), lines.len());
-        for malformed in records.malformed() {
-            prop_assert_eq!(lines[malformed.line()], &chunk[malformed.row()]);
-        }
-        for (index, expected) in good.iter().enumerate() {
-            let found: Vec<&str> = fields(chunk.as_bytes(), &records, index)
-                .into_iter()
-                .map(|field| std::str::from_utf8(field).unwrap())
-                .collect();
-            prop_assert_eq!(&found, expected);
-            let (start, end) = records.record(index);
-            prop_assert_eq!(&chunk[start..end], expected.join(","));
         }
     }
 }

@@ -108,7 +108,7 @@ fn any_float(field: &[u8]) -> Result<f64, Fault> {
 mod tests {
     use super::*;
 
-    /// What the traces have takes the short way; what it can't round correctly doesn't.
+    /// Numbers of the traces take the short way; those that it can't round correctly don't.
     #[test]
     fn common_numbers_are_short() {
         for (text, value) in [

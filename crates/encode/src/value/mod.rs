@@ -13,11 +13,7 @@ pub use float::float;
 pub use tracelake_core::date_time::date_time;
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
-pub(crate) fn sentinel(
-    column: &'static Column,
-    field: &[u8],
-    fault: Fault,
-) -> Option<&'static Sentinel> {
+fn sentinel(column: &'static Column, field: &[u8], fault: Fault) -> Option<&'static Sentinel> {
     if !matches!(fault, Fault::OutOfRange { .. }) {
         return None;
     }
@@ -30,13 +26,13 @@ pub(crate) fn sentinel(
 /// The spelling of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spelled {
-    /// As described.
+    /// The described spelling.
     Plainly,
-    /// As a sentinel is spelled elsewhere.
+    /// Another spelling of a sentinel.
     AsSentinel,
-    /// As a float, which was accepted on request.
+    /// A float, which was accepted on request.
     AsFloat,
-    /// As a text for NULL, which was accepted on request.
+    /// A text for NULL, which was accepted on request.
     AsNull,
 }
 
@@ -196,7 +192,7 @@ pub fn code(field: &[u8]) -> Result<i32, Fault> {
 /// ```
 ///
 /// # Errors
-/// As [`integer`]; [`Fault::NotInteger`] for a fraction other than zeros.
+/// See [`integer`]; [`Fault::NotInteger`] for a fraction other than zeros.
 pub fn integral(field: &[u8]) -> Result<i64, Fault> {
     let point = field.iter().position(|&byte| byte == b'.');
     let Some((whole, fraction)) = point.map(|point| field.split_at(point)) else {

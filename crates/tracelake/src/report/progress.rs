@@ -11,7 +11,6 @@ use serde::Serialize;
 use tracelake_convert::plan::Shard;
 use tracelake_core::error::Error;
 use tracelake_core::event::Event;
-use tracelake_core::part_key::PartKey;
 use tracelake_core::words::{group_digits, several};
 
 use super::{say, shown};
@@ -83,7 +82,16 @@ struct Far {
     bytes_total: Option<u64>,
 }
 
-/// A JSON line.
+/// A JSON line about an event.
+#[derive(Serialize)]
+struct EventLine<'a> {
+    #[serde(flatten)]
+    event: &'a Event,
+    #[serde(flatten)]
+    far: Option<Far>,
+}
+
+/// Another JSON line.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum ProgressLine<'a> {
@@ -93,43 +101,6 @@ enum ProgressLine<'a> {
         bytes_total: Option<u64>,
         shard: Option<u32>,
         shards: Option<u32>,
-    },
-    Started {
-        table: &'a str,
-        #[serde(flatten)]
-        part: PartKey,
-    },
-    Read {
-        bytes: u64,
-        #[serde(flatten)]
-        far: Far,
-    },
-    Finished {
-        table: &'a str,
-        #[serde(flatten)]
-        part: PartKey,
-        rows: u64,
-        rejected: u64,
-        bytes_out: u64,
-        #[serde(flatten)]
-        far: Far,
-    },
-    Kept {
-        table: &'a str,
-        #[serde(flatten)]
-        part: PartKey,
-        rows: u64,
-        bytes: u64,
-        #[serde(flatten)]
-        far: Far,
-    },
-    Verified {
-        table: &'a str,
-        #[serde(flatten)]
-        part: PartKey,
-        rows: u64,
-        #[serde(flatten)]
-        far: Far,
     },
     Warning {
         text: &'a str,
@@ -342,51 +313,19 @@ impl Reporter {
             return;
         }
         tally.part_lines += 1;
-        let far = self.far(&tally);
-        self.json(&match *event {
-            Event::Started { table, part } => ProgressLine::Started { table, part },
-            Event::Finished {
-                table,
-                part,
-                rows,
-                rejected,
-                bytes_out,
-            } => ProgressLine::Finished {
-                table,
-                part,
-                rows,
-                rejected,
-                bytes_out,
-                far,
-            },
-            Event::Kept {
-                table,
-                part,
-                rows,
-                bytes,
-            } => ProgressLine::Kept {
-                table,
-                part,
-                rows,
-                bytes,
-                far,
-            },
-            Event::Verified { table, part, rows } => ProgressLine::Verified {
-                table,
-                part,
-                rows,
-                far,
-            },
-            Event::Warning(ref text) => ProgressLine::Warning { text },
-            _ => return,
-        });
+        let far = match event {
+            Event::Started { .. } => None,
+            _ => Some(self.far(&tally)),
+        };
+        self.json(&EventLine { event, far });
     }
 
     fn report_bytes(&self, tally: &mut Tally) {
         tally.reported = Some(Instant::now());
         let bytes = std::mem::take(&mut tally.unreported);
-        let far = self.far(tally);
-        self.json(&ProgressLine::Read { bytes, far });
+        let far = Some(self.far(tally));
+        let event = &Event::Read { bytes };
+        self.json(&EventLine { event, far });
     }
 
     fn far(&self, tally: &Tally) -> Far {

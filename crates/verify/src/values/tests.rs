@@ -1,15 +1,15 @@
 use std::borrow::Cow;
 
+use serde_json::{Value, json};
 use tracelake_convert::part::{Beginning, ReadProgress, TableText, convert_part};
 use tracelake_core::digest::Digest;
 use tracelake_core::options::Format;
 use tracelake_core::part_key::PartKey;
-use tracelake_encode::cell::Cell;
-use tracelake_encode::cell::tests::{TABLE, json_object, mutations, quoted_line};
 use tracelake_encode::output::Encoding;
 use tracelake_lake::manifest::FileFacts;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_source::Source;
+use tracelake_testkit::nested::{TABLE, exported, mutations, quoted_line};
 
 use super::*;
 
@@ -19,34 +19,25 @@ static QUOTED: Table = Table {
     ..TABLE
 };
 
-fn rows() -> Vec<Vec<Cell>> {
-    let text = |text: &str| Cell::Text(text.to_owned());
-    let rule = |name, relation| Cell::Struct(vec![text(name), relation]);
-    let full = vec![
-        Cell::Integer(9_007_199_254_740_993),
-        Cell::Code(-1),
-        Cell::Float(0.1 + 0.2),
-        Cell::Boolean(true),
-        text("a \"b\",\nc"),
-        Cell::Struct(vec![Cell::Float(1e-5), Cell::Null]),
-        Cell::List(vec![
-            rule("it's \"\\é", Cell::Code(3)),
-            rule("", Cell::Null),
-        ]),
-        Cell::List([1, 2, 2].map(Cell::Integer).to_vec()),
-        text("2024-02-29T23:59:58.000001+08:00"),
-    ];
-    let mut empty = vec![Cell::Null; full.len()];
-    empty[0] = Cell::Integer(1);
-    let mut hollow = empty.clone();
-    hollow[5] = Cell::Struct(vec![Cell::Null, Cell::Null]);
-    hollow[6] = Cell::List(vec![]);
-    vec![full, empty, hollow]
+fn rows() -> Vec<Value> {
+    let full = json!({
+        "time": 9_007_199_254_740_993_i64,
+        "event": -1,
+        "share": 0.1 + 0.2,
+        "done": true,
+        "user": "a \"b\",\nc",
+        "usage": { "cpus": 1e-5, "memory": null },
+        "rules": [{ "name": "it's \"\\é", "relation": 3 }, { "name": "", "relation": null }],
+        "after": [1, 2, 2],
+        "since": "2024-02-29T23:59:58.000001+08:00",
+    });
+    let hollow = json!({ "time": 1, "usage": {}, "rules": [] });
+    vec![full, json!({ "time": 1 }), hollow]
 }
 
-fn text(table: &Table, rows: &[Vec<Cell>]) -> String {
+fn text(table: &Table, rows: &[Value]) -> String {
     if table.syntax == Syntax::Json {
-        let lines = rows.iter().map(|row| json_object(row, table.columns));
+        let lines = rows.iter().map(exported);
         return lines.map(|line| format!("{line}\n")).collect();
     }
     let header = table.columns.iter().map(|column| column.content);
@@ -150,11 +141,11 @@ fn every_mutation_of_a_nested_value_is_found() {
         assert_eq!(pair.part.rows_out, 3);
         assert_eq!(pair.verify(&text(table, &rows)).unwrap(), 27);
         let mut tried = 0;
-        for (row, cells) in rows.iter().enumerate() {
-            for (index, column) in table.columns.iter().enumerate() {
-                for other in mutations(&cells[index], column) {
+        for (row, values) in rows.iter().enumerate() {
+            for column in table.columns {
+                for other in mutations(&values[column.content], column) {
                     let mut mutated = rows.clone();
-                    mutated[row][index] = other;
+                    mutated[row][column.content] = other;
                     let error = pair.verify(&text(table, &mutated)).unwrap_err();
                     let expected = format!("{}.{}", table.name, column.name);
                     assert_eq!(error.place().field, Some(expected), "{error}");

@@ -23,7 +23,7 @@ fn plain(text: &str) -> usize {
     }
 }
 
-/// That of decimals with a point anywhere.
+/// The slot of decimals with a point anywhere.
 fn plain_short(text: &str) -> usize {
     let (whole, after) = text.split_once('.').unwrap_or((text, ""));
     let digits = format!("{whole}{after}");
@@ -43,7 +43,7 @@ fn plain_short(text: &str) -> usize {
     }
 }
 
-/// That of decimals with one digit before the point.
+/// The slot of decimals with one digit before the point.
 fn plain_long(text: &str) -> usize {
     let (mantissa, exponent) = match text.split_once("e-0") {
         Some((mantissa, exponent)) if exponent.len() == 1 => (mantissa, exponent),

@@ -18,15 +18,17 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
 use tracelake_schema::Table;
 use tracelake_schema::arrow::arrow_schema;
+use tracelake_testkit::nested::TABLE;
 
 use super::metadata;
-use crate::cell::tests::TABLE;
 use crate::column_values::{self, ReadRows};
-use crate::json::{JsonRecords, tests::object};
+use crate::json::JsonRecords;
 use crate::nodes::{MaxLevels, Node, leaves};
-use crate::parquet_file::{ParquetFile, RowGroup};
+use crate::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use crate::parquet_file::ParquetFile;
 use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
+use crate::samples::object;
 
 static ROWS: Table = TABLE;
 
@@ -38,17 +40,30 @@ struct Encoded {
     rows: RowGroupBuilder,
 }
 
+fn create() -> ParquetFile<Vec<u8>> {
+    ParquetFile::create(Vec::new(), &ROWS, &arrow_schema(&ROWS), Encoding::DEFAULT).unwrap()
+}
+
+fn builder(file: &ParquetFile<Vec<u8>>, most_rows: usize) -> RowGroupBuilder {
+    RowGroupBuilder::new(
+        RowSource::Rows(&ROWS),
+        file.schema(),
+        Codec::DEFAULT,
+        most_rows,
+    )
+}
+
 /// Encodes chunks of lines; each that is a multiple of `per_row_group` ends a row group.
 fn encode(chunks: &[String], per_row_group: usize, most_rows: usize) -> Encoded {
     let schema = arrow_schema(&ROWS);
     let order = FieldOrder::built_in(&ROWS, "");
-    let mut file = ParquetFile::create(Vec::new(), &ROWS, &schema).unwrap();
-    let mut rows = RowGroupBuilder::of_rows(&ROWS, file.schema(), Codec::DEFAULT, most_rows);
+    let mut file = create();
+    let mut rows = builder(&file, most_rows);
     let mut expected = Vec::new();
     for (number, chunk) in chunks.iter().enumerate() {
         let mut records = JsonRecords::new(&order);
-        records.split(chunk.as_bytes(), LineEnding::Lf, &order);
-        let (direct, _) = records.all().unwrap();
+        records.split(chunk.as_bytes(), LineEnding::Lf, &order, false);
+        let (direct, _) = records.direct().unwrap();
         let nodes = Node::of(ROWS.columns);
         match column_values::read(&nodes, &schema, chunk.as_bytes(), direct).unwrap() {
             ReadRows::Batch(batch, _) => expected.push(batch),
@@ -56,9 +71,8 @@ fn encode(chunks: &[String], per_row_group: usize, most_rows: usize) -> Encoded 
         }
         assert!(rows.push_rows(chunk.as_bytes(), direct).unwrap().is_empty());
         let is_last = (number + 1).is_multiple_of(per_row_group) || number + 1 == chunks.len();
-        if is_last && let Some(chunks) = rows.finish().unwrap() {
-            let is_sorted = rows.are_sorted(&chunks);
-            file.write(RowGroup { chunks, is_sorted }).unwrap();
+        if is_last && let Some(group) = rows.finish().unwrap() {
+            file.write(group).unwrap();
         }
     }
     let file = Bytes::from(file.finish().unwrap());
@@ -84,8 +98,7 @@ fn by_the_crate(batch: &RecordBatch) -> ParquetMetaData {
 
 #[test]
 fn levels_are_those_of_the_file() {
-    let schema = arrow_schema(&ROWS);
-    let file = ParquetFile::create(Vec::new(), &ROWS, &schema).unwrap();
+    let file = create();
     let columns = file.schema().columns().iter();
     let of_file: Vec<MaxLevels> = columns.map(|column| MaxLevels::of(column)).collect();
     let leaves = leaves(&Node::of(ROWS.columns)).into_iter();
@@ -120,10 +133,9 @@ fn a_row_group_starts_over_and_knows_its_times() {
 
 #[test]
 fn faulty_values_leave_nothing() {
-    let schema = arrow_schema(&ROWS);
     let order = FieldOrder::built_in(&ROWS, "");
-    let file = ParquetFile::create(Vec::new(), &ROWS, &schema).unwrap();
-    let mut rows = RowGroupBuilder::of_rows(&ROWS, file.schema(), Codec::DEFAULT, 100);
+    let file = create();
+    let mut rows = builder(&file, 100);
     let text = concat!(
         "{\"time\":1,\"after\":[1,2,3]}\n",
         "{\"time\":2,\"after\":[4,\"x\"],\"share\":\"y\"}\n",
@@ -131,27 +143,21 @@ fn faulty_values_leave_nothing() {
         "{\"time\":4,\"after\":[],\"rules\":[{\"name\":\"a\"},{\"name\":\"b\",\"relation\":1e1}]}\n",
     );
     let mut records = JsonRecords::new(&order);
-    records.split(text.as_bytes(), LineEnding::Lf, &order);
-    let (direct, _) = records.all().unwrap();
+    records.split(text.as_bytes(), LineEnding::Lf, &order, false);
+    let (direct, _) = records.direct().unwrap();
     assert_eq!(rows.push_rows(text.as_bytes(), direct).unwrap(), [1, 3]);
     assert!(rows.finish().unwrap().is_none());
 }
 
 #[test]
 fn texts_of_cells_are_rows_too() {
-    let schema = arrow_schema(&ROWS);
-    let mut file = ParquetFile::create(Vec::new(), &ROWS, &schema).unwrap();
-    let mut rows = RowGroupBuilder::of_rows(&ROWS, file.schema(), Codec::DEFAULT, 100);
+    let mut file = create();
+    let mut rows = builder(&file, 100);
     let line = br#"{"time":1,"share":1e-300,"done":false,"user":"\n","rules":[{"name":"\""},{"name":""}]}"#;
     let mut texts = RowTexts::new(ROWS.columns);
     texts.push(&crate::json::row(line, &ROWS.columns.into()).unwrap());
     assert!(rows.push_rows(&texts.text, &texts.rows).unwrap().is_empty());
-    let chunks = rows.finish().unwrap().unwrap();
-    file.write(RowGroup {
-        chunks,
-        is_sorted: true,
-    })
-    .unwrap();
+    file.write(rows.finish().unwrap().unwrap()).unwrap();
     let file = Bytes::from(file.finish().unwrap());
     let mut reader = ParquetRecordBatchReaderBuilder::try_new(file)
         .unwrap()
@@ -167,7 +173,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn leaves_are_read_back(
-        rows in prop::collection::vec(object(ROWS.columns), 1..40),
+        rows in prop::collection::vec(object(ROWS.columns, None), 1..40),
         repeat in 1..40_usize,
         per_chunk in 1..50_usize,
         per_row_group in 1..4_usize,

@@ -7,8 +7,9 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use tracelake_core::options::Codec;
 use tracelake_core::settings::ROW_GROUP_ROWS;
 
-use super::super::encoder::{DICTIONARY_BYTES, PLAIN_PAGE_BYTES, UNREPEATED_ROWS};
-use super::super::{CHOOSING_PAGE_ROWS, PAGE_ROWS};
+use super::super::encoder::{
+    CHOOSING_PAGE_ROWS, DICTIONARY_BYTES, PAGE_ROWS, PLAIN_PAGE_BYTES, UNREPEATED_ROWS,
+};
 use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, check_row_groups, encode};
 use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_TIME_BYTES};
 

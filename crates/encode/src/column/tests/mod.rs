@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+mod figures;
 mod leaves;
 mod limits;
 mod plain;
@@ -29,10 +30,11 @@ use tracelake_core::options::Codec;
 use tracelake_core::settings::ROW_GROUP_ROWS;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
+use tracelake_testkit::nested;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::cell;
-use crate::parquet_file::{ParquetFile, RowGroup};
+use crate::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use crate::parquet_file::ParquetFile;
 use crate::reject::Reject;
 use crate::rows::RowGroupBuilder;
 use crate::split::Records;
@@ -44,7 +46,7 @@ const fn column(name: &'static str, kind: Kind, mandatory: bool) -> Column {
         content: name,
         kind,
         mandatory,
-        ..cell::tests::TABLE.columns[1]
+        ..nested::TABLE.columns[1]
     }
 }
 
@@ -74,7 +76,7 @@ static TABLE: Table = Table {
     naming: tracelake_schema::Naming::NONE,
     csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Csv,
-    ..cell::tests::TABLE
+    ..nested::TABLE
 };
 
 const TIME: usize = 0;
@@ -108,13 +110,13 @@ fn encode(
 ) -> (Made, Arc<ParquetMetaData>) {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
-    let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema).unwrap();
-    let mut rows = RowGroupBuilder::new(&order, file.schema(), codec, ROW_GROUP_ROWS);
+    let mut file = ParquetFile::create(Vec::new(), &TABLE, &schema, Encoding::DEFAULT).unwrap();
+    let mut rows =
+        RowGroupBuilder::new(RowSource::of(&order), file.schema(), codec, ROW_GROUP_ROWS);
     let mut rejects = Vec::new();
     let mut write = |rows: &mut RowGroupBuilder| {
-        if let Some(chunks) = rows.finish().unwrap() {
-            let is_sorted = rows.are_sorted(&chunks);
-            file.write(RowGroup { chunks, is_sorted }).unwrap();
+        if let Some(group) = rows.finish().unwrap() {
+            file.write(group).unwrap();
         }
     };
     for (number, chunk) in chunks.iter().enumerate() {
@@ -122,7 +124,10 @@ fn encode(
         if rows.is_full(records.len()) || begins_row_group(number) {
             write(&mut rows);
         }
-        rejects.extend(rows.push(chunk.as_bytes(), &records).unwrap());
+        rejects.extend(
+            rows.push_fields(&order, chunk.as_bytes(), &records)
+                .unwrap(),
+        );
     }
     write(&mut rows);
     let file = Bytes::from(file.finish().unwrap());
@@ -166,10 +171,10 @@ fn twin(chunks: &[String]) -> Made {
     for chunk in chunks {
         rejects.extend(
             batches
-                .push(&order, chunk.as_bytes(), &split(chunk))
+                .push_fields(&order, chunk.as_bytes(), &split(chunk))
                 .unwrap(),
         );
-        while batches.is_full() {
+        while batches.is_full(0) {
             made.extend(batches.finish().unwrap());
         }
     }

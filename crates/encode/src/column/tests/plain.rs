@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
 
-use super::super::CHOOSING_PAGE_ROWS;
 use super::super::double::Double;
+use super::super::encoder::CHOOSING_PAGE_ROWS;
 use super::super::integer::{Int32, Int64};
 use super::super::kind::PhysicalKind;
 use super::super::text::Text;

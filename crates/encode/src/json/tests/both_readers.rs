@@ -5,15 +5,21 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use proptest::prelude::*;
-use tracelake_core::field_order::{SampleRule, TimeRule};
+use tracelake_core::field_order::{FieldOrder, RowRules, SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
 use tracelake_schema::arrow::arrow_schema;
+use tracelake_schema::{Column, Kind};
+use tracelake_testkit::nested::{TABLE, column};
 
-use super::super::*;
-use super::object;
-use crate::cell::tests::{TABLE, column};
+use super::super::cells::{is_selected, row};
+use super::super::columns::JsonColumns;
+use super::super::direct;
+use crate::cell::Cell;
 use crate::column_values::{self, ReadRows};
+use crate::nodes::Node;
 use crate::row_fields::{RowFields, RowTexts};
+use crate::samples::object;
+use crate::selection;
 
 /// The last columns, and not the mandatory first one.
 fn some_columns() -> JsonColumns {
@@ -109,15 +115,23 @@ fn select(line: &[u8]) {
         };
         row(line, &columns).ok().map(|row| row.cells)
     };
-    let sampled = read(key).map(|cells| {
-        let rule = &rules.sample.unwrap();
-        selection::samples_cell(rule, &cells[0])
-    });
+    let selects = |rules: RowRules, cells: Vec<Cell>| {
+        selection::selects(&rules, |_| Ok::<_, ()>(cells[0].clone())).ok()
+    };
+    let (by_key, by_time) = (
+        RowRules {
+            time: None,
+            ..rules
+        },
+        RowRules {
+            sample: None,
+            ..rules
+        },
+    );
+    let sampled = read(key).and_then(|cells| selects(by_key, cells));
     let expected = match (sampled, read(both)) {
         (Some(false), _) => Some(false),
-        (Some(true), Some(cells)) => {
-            Some(selection::is_cell_in_time(&rules.time.unwrap(), &cells[0]))
-        }
+        (Some(true), Some(cells)) => selects(by_time, cells),
         _ => None,
     };
     let found = is_selected(line, &TABLE.columns.into(), &rules).ok();
@@ -267,7 +281,7 @@ fn numbers_in_lists_are_those_of_the_plain_reader() {
 proptest! {
     #[test]
     fn both_readers_agree(
-        (_, json) in object(TABLE.columns),
+        (_, json) in object(TABLE.columns, None),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..3),
     ) {
         let mut line = json.to_string().into_bytes();

@@ -1,0 +1,271 @@
+//! A line of JSON to cells: serde_json finds the text of each value, and the column decides what it means.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use tracelake_core::fault::Fault;
+use tracelake_core::field_order::{RowRules, RuleField};
+use tracelake_core::options::Accept;
+use tracelake_schema::{Column, Kind};
+
+use super::columns::JsonColumns;
+use super::direct;
+use crate::cell::{Cell, NamedCells, NumberReader, Row, date_time, null};
+use crate::reject::Reject;
+use crate::selection;
+
+/// Reads a line, without its ending.
+///
+/// Integers, codes and floats may be numbers or strings. A missing value is NULL, as is `null`. The
+/// columns bound the depth of the recursion.
+///
+/// # Errors
+/// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
+pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
+    let mut reader = JsonReader::new(line, columns.accept)?;
+    let mut named = NamedCells::new(columns.whole);
+    let text = reader.text;
+    for (name, value) in reader.pairs(text)? {
+        let (index, column) = reader.column(&mut named, name)?;
+        let cell = if columns.keeps(index) {
+            let cell = reader.value(value, column);
+            cell.map_err(|reject| reject.in_column(column))?
+        } else {
+            Cell::Null
+        };
+        named.put(index, cell);
+    }
+    let cells = named.finish_some(|index| columns.keeps(index));
+    Ok(Row {
+        cells: cells.map_err(|(column, fault)| {
+            Reject::new(reader.range_of(text), fault).in_column(column)
+        })?,
+        others: reader.numbers.others,
+    })
+}
+
+/// Whether rules select the row of a line, without its ending. Only the values that they need are read; of the
+/// others, only names and syntax are checked.
+///
+/// # Errors
+/// The first fault of what was read.
+pub(crate) fn is_selected(
+    line: &[u8],
+    columns: &JsonColumns,
+    rules: &RowRules,
+) -> Result<bool, Reject> {
+    let sample = rules.sample.map(|rule| rule.field.index);
+    let wanted = [sample, rules.time.map(|rule| rule.field.index)];
+    // A field is the key, or else the time.
+    let slot = |field: &RuleField| usize::from(sample != Some(field.index));
+    if let Some(texts) = direct::find(line, columns, wanted)
+        && let Some(is_selected) =
+            selection::selects(rules, |field| cell(texts[slot(field)], field).ok_or(())).ok()
+    {
+        return Ok(is_selected);
+    }
+    let mut reader = JsonReader::new(line, columns.accept)?;
+    let mut named = NamedCells::new(columns.whole);
+    let text = reader.text;
+    let mut found = [None; 2];
+    for (name, value) in reader.pairs(text)? {
+        let (index, _) = reader.column(&mut named, name)?;
+        named.put(index, Cell::Null);
+        for (wanted, found) in wanted.iter().zip(&mut found) {
+            if *wanted == Some(index) {
+                *found = Some(value);
+            }
+        }
+    }
+    selection::selects(rules, |field| {
+        let cell = match found[slot(field)] {
+            Some(value) => reader.value(value, field.column),
+            None => null(field.column).map_err(|fault| Reject::new(reader.range_of(text), fault)),
+        };
+        cell.map_err(|reject| reject.in_column(field.column))
+    })
+}
+
+/// The value of a field with this text; `None` if it has a fault.
+fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
+    match (text, field.column.kind) {
+        (None, _) => null(field.column).ok(),
+        (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
+        (Some(text), Kind::DateTime(zone)) => {
+            date_time(str::from_utf8(text).ok()?.to_owned(), zone).ok()
+        }
+        (Some(text), Kind::Integer) => {
+            let integer = selection::integer(field, text);
+            integer.ok().map(Cell::Integer)
+        }
+        _ => None,
+    }
+}
+
+struct JsonReader<'a> {
+    text: &'a str,
+    numbers: NumberReader,
+}
+
+impl<'a> JsonReader<'a> {
+    fn new(line: &'a [u8], accept: Accept) -> Result<Self, Reject> {
+        let text = str::from_utf8(line).map_err(|error| {
+            let start = error.valid_up_to();
+            let byte = line[start];
+            Reject::new(start..line.len(), Fault::NotUtf8 { byte })
+        })?;
+        Ok(Self {
+            text,
+            numbers: NumberReader::new(accept),
+        })
+    }
+
+    /// The unparsed names and values of an object.
+    fn pairs(&self, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Reject> {
+        let Pairs(raw) = self.parse(text, Fault::NotStruct)?;
+        let pairs = raw
+            .into_iter()
+            .map(|(name, value)| (name.get(), value.get()));
+        Ok(pairs.collect())
+    }
+
+    /// The column with an unparsed name.
+    fn column(
+        &self,
+        named: &mut NamedCells,
+        name: &'a str,
+    ) -> Result<(usize, &'static Column), Reject> {
+        let bad = |fault| Reject::new(self.range_of(name), fault);
+        named
+            .column(string(name).map_err(bad)?.as_ref())
+            .map_err(bad)
+    }
+
+    /// Reads a struct.
+    fn object(&mut self, text: &'a str, columns: &'static [Column]) -> Result<Vec<Cell>, Reject> {
+        let mut named = NamedCells::new(columns);
+        for (name, value) in self.pairs(text)? {
+            let (index, column) = self.column(&mut named, name)?;
+            let cell = self.value(value, column);
+            named.put(
+                index,
+                cell.map_err(|reject| reject.in_struct_field(column))?,
+            );
+        }
+        named.finish().map_err(|(column, fault)| {
+            Reject::new(self.range_of(text), fault).in_struct_field(column)
+        })
+    }
+
+    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Reject> {
+        let bad = |fault| Reject::new(self.range_of(text), fault);
+        if text == "null" {
+            return null(column).map_err(bad);
+        }
+        let is_string = text.starts_with('"');
+        match column.kind {
+            Kind::Struct => self.object(text, column.fields).map(Cell::Struct),
+            Kind::List => {
+                let items: Vec<&RawValue> = self.parse(text, Fault::NotList)?;
+                let [column, ..] = column.fields else {
+                    return Err(Reject::new(self.range_of(text), Fault::NotList));
+                };
+                let cells = items.into_iter().enumerate().map(|(at, item)| {
+                    self.value(item.get(), column)
+                        .map_err(|reject| reject.in_item(at))
+                });
+                cells.collect::<Result<_, _>>().map(Cell::List)
+            }
+            Kind::Text if is_string => string(text)
+                .map(|text| Cell::Text(text.into_owned()))
+                .map_err(bad),
+            Kind::Text => Err(bad(Fault::NotText)),
+            Kind::DateTime(zone) if is_string => string(text)
+                .and_then(|text| date_time(text.into_owned(), zone))
+                .map_err(bad),
+            Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
+            Kind::Boolean => match text {
+                "true" => Ok(Cell::Boolean(true)),
+                "false" => Ok(Cell::Boolean(false)),
+                _ => Err(bad(Fault::NotTruth)),
+            },
+            Kind::Integer | Kind::Code | Kind::Float => {
+                let range = self.range_of(text);
+                let bad = |fault| Reject::new(range.clone(), fault);
+                let number = match is_string {
+                    true => string(text).map_err(bad)?,
+                    false => text.into(),
+                };
+                self.numbers.read(column, number.as_bytes()).map_err(bad)
+            }
+        }
+    }
+
+    /// Parses one level of JSON; returns the fault `other` if the value is of another type.
+    fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Reject> {
+        serde_json::from_str(text).map_err(|error| {
+            let range = self.range_of(text);
+            if error.is_data() {
+                return Reject::new(range, other);
+            }
+            // Show the whole word: serde_json fails in the middle of one that isn't JSON.
+            let at = error.column().saturating_sub(1).min(text.len());
+            let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
+            let word = text.as_bytes()[..at]
+                .iter()
+                .rev()
+                .take_while(|byte| is_word(byte));
+            let at = range.start + at - word.count();
+            Reject::new(at..range.end, Fault::NotJson)
+        })
+    }
+
+    /// The range of a part of the line in it.
+    fn range_of(&self, part: &str) -> Range<usize> {
+        let distance = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
+        let start = distance.min(self.text.len());
+        start..(start + part.len()).min(self.text.len())
+    }
+}
+
+/// The text of a JSON string, unescaped.
+fn string(json: &str) -> Result<std::borrow::Cow<'_, str>, Fault> {
+    let inner = json
+        .strip_prefix('"')
+        .and_then(|json| json.strip_suffix('"'));
+    match inner {
+        Some(inner) if !inner.contains('\\') => Ok(inner.into()),
+        // Half of a surrogate pair is valid JSON, but not text.
+        _ => match serde_json::from_str::<String>(json) {
+            Ok(text) => Ok(text.into()),
+            Err(_) => Err(Fault::NotText),
+        },
+    }
+}
+
+/// The unparsed names and values of an object.
+struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Pairs<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
