@@ -26,6 +26,7 @@
 )]
 pub mod fuzz;
 mod lake;
+pub mod nested;
 pub mod process;
 mod program;
 pub mod requests;

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
 use serde_json::Value;
 use tracelake_convert::part::{Beginning, Converted, ReadProgress, TableText, convert_part};
@@ -15,17 +17,19 @@ use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Syntax, Table};
 use tracelake_source::Source;
 
-use tracelake_testkit::read_parquet;
+use crate::lake::read_parquet;
 
-const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
+/// A column that has other ones in it. Some names are mandatory: those of the time, of an element and of a list.
+pub const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
     Column {
-        mandatory: matches!(name.as_bytes(), b"time" | b"item" | b"after"),
+        mandatory: matches!(name.as_bytes(), b"time" | b"t" | b"item" | b"after"),
         fields,
         ..Column::plain(name, kind)
     }
 }
 
-pub(crate) static JSON: Table = Table {
+/// The table as JSON lines.
+pub static JSON: Table = Table {
     name: "steps",
     summary: "",
     columns: &[
@@ -58,29 +62,35 @@ pub(crate) static JSON: Table = Table {
     synthetic: "",
 };
 
-pub(crate) static QUOTED: Table = Table {
+/// The table as quoted CSV.
+pub static QUOTED: Table = Table {
     syntax: Syntax::QuotedCsv,
     ..JSON
 };
 
-pub(crate) const HEADER: &str = "usage,time,user,after\n";
+/// The header of the quoted CSV.
+pub const HEADER: &str = "usage,time,user,after\n";
 
 /// A good row of either syntax; that of quoted CSV has two lines.
-pub(crate) fn row(table: &Table, number: usize) -> String {
+pub fn row(table: &Table, number: usize) -> String {
     let user = "u".repeat(number % 7);
     if table.syntax == Syntax::Json {
-        let usage = format!(r#"{{"cpus":{},"memory":null}}"#, number as f64 / 8.0);
+        let usage = format!(r#"{{"cpus":{},"memory":null}}"#, eighths(number));
         format!(
             "{{\"usage\":{usage},\"time\":\"{number}\",\"user\":\"x{user}\",\"after\":[{number},\"2\"]}}\n"
         )
     } else {
-        let usage = format!("{{'cpus': {:?}, 'memory': None}}", number as f64 / 8.0);
+        let usage = format!("{{'cpus': {:?}, 'memory': None}}", eighths(number));
         format!("\"{usage}\",{number},\"x{user}\",\"[{number}\n 2]\"\n")
     }
 }
 
+fn eighths(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap()) / 8.0
+}
+
 /// The header of a text, before its rows.
-pub(crate) fn header(table: &Table) -> &'static str {
+pub fn header(table: &Table) -> &'static str {
     if table.syntax == Syntax::Json {
         ""
     } else {
@@ -89,24 +99,29 @@ pub(crate) fn header(table: &Table) -> &'static str {
 }
 
 /// The result for one part.
-pub(crate) struct Part {
-    pub(crate) converted: Converted,
-    pub(crate) parquet: Vec<u8>,
-    pub(crate) rejects: Vec<Value>,
+pub struct Part {
+    /// Its counts.
+    pub converted: Converted,
+    /// The file.
+    pub parquet: Vec<u8>,
+    /// The lines of its rejects file.
+    pub rejects: Vec<Value>,
 }
 
 impl Part {
-    pub(crate) fn rows(&self) -> RecordBatch {
-        read_parquet(Bytes::from(self.parquet.clone()))
+    /// The rows of the file.
+    pub fn rows(&self) -> RecordBatch {
+        let rows = read_parquet(Bytes::from(self.parquet.clone()));
+        assert_eq!(rows.num_rows() as u64, self.converted.rows_out);
+        rows
     }
 }
 
 /// Converts a file of a table in parts of `part_rows` rows, with the bad rows rejected.
-pub(crate) fn convert(
-    path: &Path,
-    table: &'static Table,
-    part_rows: Option<u64>,
-) -> Result<Vec<Part>> {
+///
+/// # Errors
+/// If the file is no table, or is damaged.
+pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(&Context::new(), path)?;
     let beginning = Beginning::of(&mut source, Cow::Borrowed(&order))?;
@@ -122,7 +137,8 @@ pub(crate) fn convert(
             Vec::new(),
             &mut |bad| {
                 // A strict run would say this.
-                assert!(!bad.to_error(path, &order).to_string().contains('\n'));
+                let error = bad.to_error(path, &order).to_string();
+                assert!(!error.contains(char::is_control), "{error}");
                 rejects.push(serde_json::from_slice(&bad.to_json()?).unwrap());
                 Ok(())
             },
@@ -141,11 +157,46 @@ pub(crate) fn convert(
 }
 
 /// Like [`convert`], for a text of one part.
-pub(crate) fn convert_text(text: &[u8], table: &'static Table) -> std::result::Result<Part, Error> {
+///
+/// # Errors
+/// Those of [`convert`].
+pub fn convert_text(text: &[u8], table: &'static Table) -> std::result::Result<Part, Error> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("text");
     std::fs::write(&path, text).unwrap();
     let mut parts = convert(&path, table, None)?;
     assert_eq!(parts.len(), 1);
     Ok(parts.remove(0))
+}
+
+/// Whether a value of JSON means that of an array.
+pub fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool {
+    if value.is_null() || array.is_null(row) {
+        return value.is_null() && array.is_null(row);
+    }
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    match column.kind {
+        Kind::DateTime(_) => false,
+        Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
+        Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Float => text.parse() == Ok(array.as_primitive::<Float64Type>().value(row)),
+        Kind::Boolean => value.as_bool() == Some(array.as_boolean().value(row)),
+        Kind::Text => value.as_str() == Some(array.as_string::<i32>().value(row)),
+        Kind::Struct => {
+            let inner = column.fields.iter().zip(array.as_struct().columns());
+            value.is_object()
+                && inner
+                    .into_iter()
+                    .all(|(field, array)| equal(field, &value[field.content], array, row))
+        }
+        Kind::List => {
+            let found = array.as_list::<i32>().value(row);
+            let items = value.as_array().unwrap();
+            let mut numbered = items.iter().enumerate();
+            numbered.len() == found.len()
+                && numbered.all(|(at, item)| equal(&column.fields[0], item, &found, at))
+        }
+    }
 }
