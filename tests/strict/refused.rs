@@ -124,6 +124,9 @@ const OF_CHUNK: &[(usize, &str, Edit)] = &[
     }),
 ];
 
+/// A change of the metadata of a row group.
+type GroupEdit = fn(RowGroupMetaDataBuilder) -> RowGroupMetaDataBuilder;
+
 #[test]
 fn a_footer_that_is_wrong_is_refused() {
     let file = file();
@@ -153,7 +156,7 @@ fn a_footer_that_is_wrong_is_refused() {
     ] {
         score.count(expected, finds(&wrong, expected));
     }
-    let of_group: [(&str, fn(RowGroupMetaDataBuilder) -> RowGroupMetaDataBuilder); 4] = [
+    let of_group: [(&str, GroupEdit); 4] = [
         ("ordinal is", |group| group.set_ordinal(1)),
         ("num_rows is", |group| group.set_num_rows(70_001)),
         ("total_byte_size is", |group| group.set_total_byte_size(1)),
