@@ -1,7 +1,4 @@
 //! Files of random columns, as many as each known table has: none of them is taken for a table.
-//!
-//! `cargo test -p tracelake --test e2e foreign:: -- --nocapture` prints how many of each table were asked about and
-//! refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -138,7 +135,6 @@ fn random_files_are_never_converted() {
     let path = directory.path().join("data.csv");
     let mut random = Random(54);
     let mut score = Score::one_in(7, "files of random columns");
-    let mut shown = String::from("as many fields as: asked, refused\n");
     let mut seen = BTreeSet::new();
     for trace in TRACES {
         for table in trace.tables {
@@ -146,7 +142,6 @@ fn random_files_are_never_converted() {
             if !seen.insert((trace.family, table.name, table.fields.len())) {
                 continue;
             }
-            let (mut asked, mut refused) = (0, 0);
             for number in 0..FILES {
                 let text = file(&mut random, table.fields.len());
                 if !score.is_due() {
@@ -154,17 +149,13 @@ fn random_files_are_never_converted() {
                 }
                 fs::write(&path, &text).unwrap();
                 let outcome = outcome(&path);
-                asked += u32::from(outcome == "asked");
-                refused += u32::from(outcome == "refused");
                 let what = format!("{} {number}", table.name);
                 score.count(
                     &what,
                     ensure(outcome != "converted", || format!("converted:\n{text}")),
                 );
             }
-            shown += &format!("{} of {}: {asked}, {refused}\n", table.name, trace.name);
         }
     }
-    print!("{shown}");
     score.close();
 }

@@ -15,16 +15,16 @@ const IDENTITY: &str = "_tracelake/lake.json";
 
 const OUTPUT: &str = "job_events/file_number=0/part-00000-of-00001.parquet";
 
-const RELEASE: &[&str] = &["release", "OUT", "--allow-missing"];
+const RELEASE: &str = "release OUT --allow-missing";
 
 fn released(scratch: &Scratch) {
     lake(scratch);
-    let run = tracelake_testkit::run([
+    tracelake_testkit::run([
         "release",
         scratch.out().to_str().unwrap(),
         "--allow-missing",
-    ]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    ])
+    .well();
 }
 
 fn again(scratch: &Scratch) {
@@ -36,20 +36,20 @@ pub(super) const ADVICE: &[Advice] = &[
     advice(
         "there is nothing here; check the path",
         good,
-        &["verify", "OUT"],
+        "verify OUT",
         again,
-        &["verify", "OUT"],
+        "verify OUT",
     ),
     retype(
         "name the directory of the lake",
         lake,
-        &["verify", "OUT/_tracelake/manifest.json"],
-        &["verify", "OUT"],
+        "verify OUT/_tracelake/manifest.json",
+        "verify OUT",
     ),
     change(
         "make a lake of it first: tracelake convert",
         good,
-        &["verify", "SRC"],
+        "verify SRC",
         |s| {
             again(s);
             fs::remove_dir_all(s.src()).unwrap();
@@ -62,20 +62,20 @@ pub(super) const ADVICE: &[Advice] = &[
             good(s);
             convert(&s.src(), &s.out(), &["--format", "arrow"]).well();
         },
-        &["schema", "OUT", "--as", "duckdb"],
+        "schema OUT --as duckdb",
         |s| convert(&s.src(), &s.out(), &["--overwrite"]).well(),
     ),
     // Other options.
     retype(
         "use the same ones",
         lake,
-        &["convert", "SRC", "OUT", "--compression", "none"],
+        "convert SRC OUT --compression none",
         CONVERT,
     ),
     retype(
         "the lake holds all rows; this run asks for --sample 0/4",
         lake,
-        &["convert", "SRC", "OUT", "--sample", "0/4"],
+        "convert SRC OUT --sample 0/4",
         CONVERT,
     ),
     // What was changed.
@@ -85,9 +85,9 @@ pub(super) const ADVICE: &[Advice] = &[
             lake(s);
             fs::write(s.out().join(OUTPUT), b"x").unwrap();
         },
-        &["verify", "OUT"],
+        "verify OUT",
         again,
-        &["verify", "OUT"],
+        "verify OUT",
     ),
     change(
         "move it out of the lake",
@@ -95,7 +95,7 @@ pub(super) const ADVICE: &[Advice] = &[
             lake(s);
             fs::write(s.out().join("job_events/x.parquet"), b"x").unwrap();
         },
-        &["verify", "OUT"],
+        "verify OUT",
         |s| fs::remove_file(s.out().join("job_events/x.parquet")).unwrap(),
     ),
     change(
@@ -109,7 +109,7 @@ pub(super) const ADVICE: &[Advice] = &[
             convert(&s.src(), &other, &["--compression", "none"]).well();
             fs::rename(other.join(IDENTITY), s.out().join(IDENTITY)).unwrap();
         },
-        &["verify", "OUT"],
+        "verify OUT",
         |s| fs::rename(s.path().join("lake.json"), s.out().join(IDENTITY)).unwrap(),
     ),
     advice(
@@ -118,11 +118,11 @@ pub(super) const ADVICE: &[Advice] = &[
             released(s);
             fs::remove_file(s.out().join("README.md")).unwrap();
         },
-        &["verify", "OUT"],
+        "verify OUT",
         |s| {
             tracelake_testkit::run(["release", s.out().to_str().unwrap(), "--allow-missing"]);
         },
-        &["verify", "OUT"],
+        "verify OUT",
     ),
     // The source.
     change(
@@ -132,7 +132,7 @@ pub(super) const ADVICE: &[Advice] = &[
             fs::remove_dir_all(s.src()).unwrap();
             s.file("machine_meta.csv", b"m_1,0,219,17,96,100,USING\n");
         },
-        &["verify", "OUT", "--source", "SRC"],
+        "verify OUT --source SRC",
         |s| {
             fs::remove_dir_all(s.src()).unwrap();
             good(s);
@@ -145,7 +145,7 @@ pub(super) const ADVICE: &[Advice] = &[
             fs::remove_dir_all(s.src()).unwrap();
             s.only("machine_events", b"0,5,0,plat=,0.5,0.2493\n");
         },
-        &["verify", "OUT", "--source", "SRC"],
+        "verify OUT --source SRC",
         |s| {
             fs::remove_dir_all(s.src()).unwrap();
             good(s);
@@ -161,7 +161,7 @@ pub(super) const ADVICE: &[Advice] = &[
             )
             .unwrap();
         },
-        &["verify", "OUT", "--source", "SRC"],
+        "verify OUT --source SRC",
         |s| {
             fs::rename(
                 s.src().join("clusterdata_2019_b"),
@@ -181,9 +181,9 @@ pub(super) const ADVICE: &[Advice] = &[
             )
             .unwrap();
         },
-        &["convert", "SRC/downloads", "OUT"],
+        "convert SRC/downloads OUT",
         |_| {},
-        &["convert", "SRC/downloads", "OUT", "--cell", "a"],
+        "convert SRC/downloads OUT --cell a",
     ),
     change(
         "move it away: readers would take it for data",
@@ -207,7 +207,7 @@ pub(super) const ADVICE: &[Advice] = &[
     retype(
         "convert them too, or pass --allow-missing, and the card says so",
         cell_a,
-        &["release", "OUT"],
+        "release OUT",
         RELEASE,
     ),
     advice(
@@ -218,19 +218,19 @@ pub(super) const ADVICE: &[Advice] = &[
             let text = fs::read(&card).unwrap();
             fs::write(card, [&text[..], b"More.\n"].concat()).unwrap();
         },
-        &["verify", "OUT"],
+        "verify OUT",
         |s| {
             fs::remove_file(s.out().join("README.md")).unwrap();
             let lake = s.out();
             tracelake_testkit::run(["release", lake.to_str().unwrap(), "--allow-missing"]).well();
         },
-        &["verify", "OUT"],
+        "verify OUT",
     ),
     // What isn't complete.
     retype(
         "convert the rest too, or pass --allow-missing, and the card says so",
         lake,
-        &["release", "OUT"],
+        "release OUT",
         RELEASE,
     ),
     retype(
@@ -243,7 +243,7 @@ pub(super) const ADVICE: &[Advice] = &[
             );
         },
         RELEASE,
-        &["release", "OUT", "--allow-missing", "--allow-rejects"],
+        "release OUT --allow-missing --allow-rejects",
     ),
 ];
 

@@ -12,24 +12,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracelake_testkit::{Run, Scratch, good_row, run};
+use tracelake_testkit::{Run, Scratch, run};
 
 /// A hint, what provokes it, and what follows it.
 struct Advice {
     /// The words of the hint, as they are printed.
     says: &'static str,
     make: fn(&Scratch),
-    run: &'static [&'static str],
+    run: &'static str,
     follow: fn(&Scratch),
-    again: &'static [&'static str],
+    again: &'static str,
 }
 
 const fn advice(
     says: &'static str,
     make: fn(&Scratch),
-    run: &'static [&'static str],
+    run: &'static str,
     follow: fn(&Scratch),
-    again: &'static [&'static str],
+    again: &'static str,
 ) -> Advice {
     Advice {
         says,
@@ -41,13 +41,13 @@ const fn advice(
 }
 
 /// The usual command. `SRC`, `OUT` and `DIR` stand for the source, the lake and the directory that both are in.
-const CONVERT: &[&str] = &["convert", "SRC", "OUT"];
+const CONVERT: &str = "convert SRC OUT";
 
 /// A hint that is followed by changing what was given, and running the same command again.
 const fn change(
     says: &'static str,
     make: fn(&Scratch),
-    run: &'static [&'static str],
+    run: &'static str,
     follow: fn(&Scratch),
 ) -> Advice {
     advice(says, make, run, follow, run)
@@ -57,20 +57,20 @@ const fn change(
 const fn retype(
     says: &'static str,
     make: fn(&Scratch),
-    run: &'static [&'static str],
-    again: &'static [&'static str],
+    run: &'static str,
+    again: &'static str,
 ) -> Advice {
     advice(says, make, run, |_| {}, again)
 }
 
-fn typed(scratch: &Scratch, arguments: &[&str]) -> Run {
+fn typed(scratch: &Scratch, command: &str) -> Run {
     let path = |path: PathBuf| path.to_str().unwrap().to_owned();
     let (source, out, directory) = (
         path(scratch.src()),
         path(scratch.out()),
         path(scratch.path().to_owned()),
     );
-    run(arguments.iter().map(|argument| {
+    run(command.split(' ').map(|argument| {
         let words = argument.replace("SRC", &source).replace("OUT", &out);
         words.replace("DIR", &directory)
     }))
@@ -102,25 +102,13 @@ fn all() -> impl Iterator<Item = &'static Advice> {
 
 #[test]
 fn each_hint_is_given_and_can_be_followed() {
-    let mut wrong = Vec::new();
-    for one in all() {
-        let outcome = outcome(one);
-        println!(
-            "{:<4} {}",
-            if outcome.is_none() { "ok" } else { "FAIL" },
-            one.says
-        );
-        wrong.extend(outcome);
-    }
+    let wrong: Vec<String> = all().filter_map(outcome).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A row of a table in a part of its own.
 fn good(scratch: &Scratch) {
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.good("job_events");
 }
 
 fn remove(scratch: &Scratch, path: &str) {

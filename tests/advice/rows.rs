@@ -1,10 +1,13 @@
 //! Rows that don't fit, and files that aren't tables.
 
-use tracelake_testkit::{Scratch, good_row, gzip};
+use tracelake_testkit::{Scratch, good_line, good_row, gzip};
 
 use super::{Advice, CONVERT, advice, change, good, remove, rename, retype};
 
 const PART: &str = "job_events/part-00000-of-00001.csv";
+const HEADER: &str =
+    "time,missing info,job ID,event type,user,scheduling class,job name,logical job name";
+const ZIPPED: &str = "job_events/part-00000-of-00001.csv.gz";
 
 /// Writes the only part of job events, and takes away what was there.
 fn jobs(scratch: &Scratch, text: &[u8]) {
@@ -23,15 +26,13 @@ pub(super) const ADVICE: &[Advice] = &[
         "correct it, or pass --on-bad-row reject to set such rows aside",
         |s| jobs(s, b"600,,3418309,0,,2,,\nx,,1,0,,2,,\n"),
         CONVERT,
-        &["convert", "SRC", "OUT", "--on-bad-row", "reject"],
+        "convert SRC OUT --on-bad-row reject",
     ),
     retype(
         "pass --accept header to skip it, or remove the line",
-        |s| {
-            jobs(s, format!("time,missing info,job ID,event type,user,scheduling class,job name,logical job name\n{}", row()).as_bytes())
-        },
+        |s| jobs(s, format!("{HEADER}\n{}", row()).as_bytes()),
         CONVERT,
-        &["convert", "SRC", "OUT", "--accept", "header"],
+        "convert SRC OUT --accept header",
     ),
     change(
         "this looks like a header, which the published files do not have: remove the line",
@@ -50,23 +51,21 @@ pub(super) const ADVICE: &[Advice] = &[
     ),
     retype(
         "pass --accept header,index to skip it and its unnamed column, or take the published file",
-        |s| {
-            jobs(s, format!(",time,missing info,job ID,event type,user,scheduling class,job name,logical job name\n0,{}", row()).as_bytes())
-        },
+        |s| jobs(s, format!(",{HEADER}\n0,{}", row()).as_bytes()),
         CONVERT,
-        &["convert", "SRC", "OUT", "--accept", "header,index"],
+        "convert SRC OUT --accept header,index",
     ),
     retype(
         "the number of the row as its first column: pass --accept index, or use the published file",
         |s| jobs(s, format!("0,{}", row()).as_bytes()),
         CONVERT,
-        &["convert", "SRC", "OUT", "--accept", "index"],
+        "convert SRC OUT --accept index",
     ),
     retype(
         "NULL as another program writes it: pass --accept null=NaN, or use the published file",
         |s| jobs(s, b"600,NaN,1,0,,2,,\n"),
         CONVERT,
-        &["convert", "SRC", "OUT", "--accept", "null=NaN"],
+        "convert SRC OUT --accept null=NaN",
     ),
     change(
         "the file has 9 fields where the table has 8: take the published file",
@@ -80,7 +79,7 @@ pub(super) const ADVICE: &[Advice] = &[
         "UTF-8 with a byte order mark: pass --accept bom, or remove its first three bytes",
         |s| jobs(s, format!("\u{feff}{}", row()).as_bytes()),
         CONVERT,
-        &["convert", "SRC", "OUT", "--accept", "bom"],
+        "convert SRC OUT --accept bom",
     ),
     change(
         "UTF-16: convert it to UTF-8 without a byte order mark",
@@ -104,7 +103,7 @@ pub(super) const ADVICE: &[Advice] = &[
         "JSON lines, and job_events is published as CSV: name the right trace with --trace",
         |s| jobs(s, b"{\"time\":\"0\"}\n"),
         CONVERT,
-        &["convert", "SRC", "OUT", "--trace", "borg-2019"],
+        "convert SRC OUT --trace borg-2019",
     ),
     change(
         "exported as CSV: download the published instance_usage-*.json.gz",
@@ -124,7 +123,7 @@ pub(super) const ADVICE: &[Advice] = &[
         "pass --accept integral-floats, or use the published file",
         |s| jobs(s, b"600.0,,1,0,,2,,\n"),
         CONVERT,
-        &["convert", "SRC", "OUT", "--accept", "integral-floats"],
+        "convert SRC OUT --accept integral-floats",
     ),
     change(
         "a file that a spreadsheet saved again, which cuts digits off: use the published file",
@@ -144,8 +143,8 @@ pub(super) const ADVICE: &[Advice] = &[
             let row = good_row("task_usage").rsplit_once(',').unwrap().0;
             s.only("task_usage", format!("{row}\n").as_bytes());
         },
-        &["convert", "SRC", "OUT", "--trace", "google-2011-v2.1"],
-        &["convert", "SRC", "OUT", "--trace", "google-2011-v2"],
+        "convert SRC OUT --trace google-2011-v2.1",
+        "convert SRC OUT --trace google-2011-v2",
     ),
     retype(
         "vmtable of azure-vm-2019 has such values; pass --trace azure-vm-2019",
@@ -156,12 +155,12 @@ pub(super) const ADVICE: &[Advice] = &[
                 &gzip(format!("{ids},0,300,1,1,1,Unknown,>24,>64\n").as_bytes()),
             );
         },
-        &["convert", "SRC", "OUT", "--trace", "azure-vm-2017"],
-        &["convert", "SRC", "OUT", "--trace", "azure-vm-2019"],
+        "convert SRC OUT --trace azure-vm-2017",
+        "convert SRC OUT --trace azure-vm-2019",
     ),
     change(
         "task_events has 13 fields: is this file in the right place?",
-        |s| jobs(s, format!("{}\n", good_row("task_events")).as_bytes()),
+        |s| jobs(s, good_line("task_events").as_bytes()),
         CONVERT,
         |s| rename(s, PART, "task_events/part-00000-of-00001.csv"),
     ),
@@ -174,12 +173,7 @@ pub(super) const ADVICE: &[Advice] = &[
     // The text of a file.
     change(
         "decompress it once with gunzip, and let its name end in .gz again",
-        |s| {
-            s.file(
-                "job_events/part-00000-of-00001.csv.gz",
-                &gzip(&gzip(row().as_bytes())),
-            )
-        },
+        |s| s.file(ZIPPED, &gzip(&gzip(row().as_bytes()))),
         CONVERT,
         good,
     ),
@@ -187,34 +181,26 @@ pub(super) const ADVICE: &[Advice] = &[
         "rename it to end in .gz",
         |s| jobs(s, &gzip(row().as_bytes())),
         CONVERT,
-        |s| rename(s, PART, "job_events/part-00000-of-00001.csv.gz"),
+        |s| rename(s, PART, ZIPPED),
     ),
     change(
         "download the file again",
         |s| {
             let bytes = gzip(row().as_bytes());
-            s.file(
-                "job_events/part-00000-of-00001.csv.gz",
-                &bytes[..bytes.len() - 9],
-            );
+            s.file(ZIPPED, &bytes[..bytes.len() - 9]);
         },
         CONVERT,
         good,
     ),
     change(
         "even have a gzip header; download it again",
-        |s| s.file("job_events/part-00000-of-00001.csv.gz", b""),
+        |s| s.file(ZIPPED, b""),
         CONVERT,
         good,
     ),
     change(
         "decompress it, then compress it with gzip",
-        |s| {
-            s.file(
-                "job_events/part-00000-of-00001.csv.gz",
-                b"\x28\xb5\x2f\xfd\x00\x00\x00",
-            )
-        },
+        |s| s.file(ZIPPED, b"\x28\xb5\x2f\xfd\x00\x00\x00"),
         CONVERT,
         good,
     ),
@@ -239,62 +225,27 @@ pub(super) const ADVICE: &[Advice] = &[
     // A header of a described or a built-in table.
     change(
         "pass --accept bom, or remove the first three bytes of the file",
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                "\u{feff}sn,cpu_milli,memory_mib,gpu,model\n".as_bytes(),
-            )
-        },
+        |s| nodes(s, "\u{feff}sn,cpu_milli,memory_mib,gpu,model\n".as_bytes()),
         NODES,
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                b"sn,cpu_milli,memory_mib,gpu,model\n",
-            )
-        },
+        good_nodes,
     ),
     change(
         "pass --accept index to leave the unnamed first column out",
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                b",sn,cpu_milli,memory_mib,gpu,model\n",
-            )
-        },
+        |s| nodes(s, b",sn,cpu_milli,memory_mib,gpu,model\n"),
         NODES,
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                b"sn,cpu_milli,memory_mib,gpu,model\n",
-            )
-        },
+        good_nodes,
     ),
     change(
         "replace the separators, or change them in the description of the trace",
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                b"sn;cpu_milli;memory_mib;gpu;model\n",
-            )
-        },
+        |s| nodes(s, b"sn;cpu_milli;memory_mib;gpu;model\n"),
         NODES,
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                b"sn,cpu_milli,memory_mib,gpu,model\n",
-            )
-        },
+        good_nodes,
     ),
     change(
         "the first line has to be the published header, which is sn, cpu_milli, memory_mib, gpu, model: take the published file",
-        |s| s.file("openb_node_list_all_node.csv", b"sn,cpu,memory,gpu,model\n"),
+        |s| nodes(s, b"sn,cpu,memory,gpu,model\n"),
         NODES,
-        |s| {
-            s.file(
-                "openb_node_list_all_node.csv",
-                b"sn,cpu_milli,memory_mib,gpu,model\n",
-            )
-        },
+        good_nodes,
     ),
     // Checksums and schema.csv.
     retype(
@@ -311,7 +262,7 @@ pub(super) const ADVICE: &[Advice] = &[
             );
         },
         CONVERT,
-        &["convert", "SRC", "OUT", "--checksums", "none"],
+        "convert SRC OUT --checksums none",
     ),
     change(
         "move schema.csv away if it is of another trace, and download it again otherwise",
@@ -339,13 +290,21 @@ pub(super) const ADVICE: &[Advice] = &[
                 b"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n",
             )
         },
-        &["convert", "SRC/requests.csv", "OUT"],
+        "convert SRC/requests.csv OUT",
         |s| rename(s, "requests.csv", "AzureLLMInferenceTrace_code.csv"),
-        &["convert", "SRC/AzureLLMInferenceTrace_code.csv", "OUT"],
+        "convert SRC/AzureLLMInferenceTrace_code.csv OUT",
     ),
 ];
 
-const NODES: &[&str] = &["convert", "SRC", "OUT", "--allow-missing"];
+const NODES: &str = "convert SRC OUT --allow-missing";
+
+fn nodes(scratch: &Scratch, text: &[u8]) {
+    scratch.file("openb_node_list_all_node.csv", text);
+}
+
+fn good_nodes(scratch: &Scratch) {
+    nodes(scratch, b"sn,cpu_milli,memory_mib,gpu,model\n");
+}
 
 fn good_jobs(scratch: &Scratch) {
     jobs(scratch, row().as_bytes());

@@ -2,25 +2,13 @@
 
 use std::fs;
 
-use tracelake_testkit::{Scratch, good_row, gzip};
+use tracelake_testkit::{Scratch, good_line, gzip};
 
 use super::{Advice, CONVERT, advice, change, good, remove, rename, retype};
 use crate::described::language::one_table;
+use crate::streams::{tar, tar_gz};
 
 const HASH: &str = "HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=";
-
-fn tar(members: &[(&str, &str)]) -> Vec<u8> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for (name, text) in members {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        archive
-            .append_data(&mut header, name, text.as_bytes())
-            .unwrap();
-    }
-    archive.into_inner().unwrap()
-}
 
 const META: &str = "m_1,0,219,17,96,100,USING\n";
 
@@ -30,7 +18,7 @@ fn readings(scratch: &Scratch, table: &str) {
     fs::write(scratch.path().join("weather.toml"), text).unwrap();
 }
 
-const DESCRIBED: &[&str] = &["convert", "SRC", "OUT", "--trace", "DIR/weather.toml"];
+const DESCRIBED: &str = "convert SRC OUT --trace DIR/weather.toml";
 
 /// A file alone at the top of the source, which is replaced by a table.
 const fn instead(says: &'static str, make: fn(&Scratch)) -> Advice {
@@ -78,7 +66,7 @@ pub(super) const ADVICE: &[Advice] = &[
     change(
         "expected files such as job_events/part-00000-of-00500.csv.gz",
         |_| {},
-        &["convert", "SRC", "OUT", "--trace", "google-2011-v2.1"],
+        "convert SRC OUT --trace google-2011-v2.1",
         good,
     ),
     change(
@@ -101,16 +89,11 @@ pub(super) const ADVICE: &[Advice] = &[
             )
         },
         CONVERT,
-        &["convert", "SRC/jobs.csv", "OUT"],
+        "convert SRC/jobs.csv OUT",
     ),
     change(
         "such as part-00000-of-00500.csv.gz: rename it",
-        |s| {
-            s.file(
-                "job_events/a.csv",
-                format!("{}\n", good_row("job_events")).as_bytes(),
-            )
-        },
+        |s| s.file("job_events/a.csv", good_line("job_events").as_bytes()),
         CONVERT,
         |s| rename(s, "job_events/a.csv", "job_events/part-00000-of-00001.csv"),
     ),
@@ -127,7 +110,7 @@ pub(super) const ADVICE: &[Advice] = &[
                 "clusterdata-job_events",
                 0,
                 1,
-                format!("{}\n", good_row("job_events")).as_bytes(),
+                good_line("job_events").as_bytes(),
             )
         },
         CONVERT,
@@ -140,38 +123,30 @@ pub(super) const ADVICE: &[Advice] = &[
                 "backup/job_events",
                 0,
                 1,
-                format!("{}\n", good_row("job_events")).as_bytes(),
+                good_line("job_events").as_bytes(),
             )
         },
         CONVERT,
-        &["convert", "SRC/backup", "OUT"],
+        "convert SRC/backup OUT",
     ),
     retype(
         "describe it: tracelake schema --new",
         |s| s.file("x.csv", b"4,a\n5,b\n"),
-        &["convert", "SRC/x.csv", "OUT"],
-        &["schema", "--new", "SRC/x.csv"],
+        "convert SRC/x.csv OUT",
+        "schema --new SRC/x.csv",
     ),
     // Which trace.
     retype(
         "if it is machine_events of google-2011-v2.1, pass --trace google-2011-v2.1 --tables machine_events",
         |s| s.file("x.csv", format!("0,5,0,{HASH},0.5,0.2493\n").as_bytes()),
-        &["convert", "SRC/x.csv", "OUT"],
-        &[
-            "convert",
-            "SRC/x.csv",
-            "OUT",
-            "--trace",
-            "google-2011-v2.1",
-            "--tables",
-            "machine_events",
-        ],
+        "convert SRC/x.csv OUT",
+        "convert SRC/x.csv OUT --trace google-2011-v2.1 --tables machine_events",
     ),
     retype(
         "this looks like alibaba-2018: leave --trace out, or pass --trace alibaba-2018",
         |s| s.file("x.csv", META.repeat(9).as_bytes()),
-        &["convert", "SRC/x.csv", "OUT", "--trace", "google-2011-v2.1"],
-        &["convert", "SRC/x.csv", "OUT"],
+        "convert SRC/x.csv OUT --trace google-2011-v2.1",
+        "convert SRC/x.csv OUT",
     ),
     retype(
         "name the trace with --trace; tracelake schema lists them",
@@ -180,7 +155,7 @@ pub(super) const ADVICE: &[Advice] = &[
             s.file("machine_meta.csv", META.as_bytes());
         },
         CONVERT,
-        &["convert", "SRC", "OUT", "--trace", "alibaba-2018"],
+        "convert SRC OUT --trace alibaba-2018",
     ),
     retype(
         "name the trace with --trace: azure-vm-2017 or azure-vm-2019",
@@ -191,41 +166,30 @@ pub(super) const ADVICE: &[Advice] = &[
             )
         },
         CONVERT,
-        &["convert", "SRC", "OUT", "--trace", "azure-vm-2017"],
+        "convert SRC OUT --trace azure-vm-2017",
     ),
     retype(
         "name the trace with --trace: alibaba-2018 or alibaba-gpu-2020",
-        |s| {
-            s.file(
-                "download.tar.gz",
-                &gzip(&tar(&[("machine_meta.csv", META)])),
-            )
-        },
-        &["convert", "SRC/download.tar.gz", "OUT"],
-        &[
-            "convert",
-            "SRC/download.tar.gz",
-            "OUT",
-            "--trace",
-            "alibaba-2018",
-        ],
+        |s| s.file("download.tar.gz", &tar_gz(&[("machine_meta.csv", META)])),
+        "convert SRC/download.tar.gz OUT",
+        "convert SRC/download.tar.gz OUT --trace alibaba-2018",
     ),
     change(
         "convert the published collection_events-*.json.gz; an export in another format can't be read",
         |s| s.file("collection_events.csv", b"time,collection_id\n1,2\n"),
-        &["convert", "SRC/collection_events.csv", "OUT"],
+        "convert SRC/collection_events.csv OUT",
         |s| s.file("collection_events.csv", b"{\"time\":\"0\"}\n"),
     ),
     retype(
         "name the table with --tables, or put the file into a directory of its name",
         |s| s.file("x.csv.gz", &gzip(b"")),
-        &["convert", "SRC/x.csv.gz", "OUT"],
-        &["convert", "SRC/x.csv.gz", "OUT", "--tables", "job_events"],
+        "convert SRC/x.csv.gz OUT",
+        "convert SRC/x.csv.gz OUT --tables job_events",
     ),
     retype(
         "leave it out of --tables, or download it",
         good,
-        &["convert", "SRC", "OUT", "--tables", "task_usage"],
+        "convert SRC OUT --tables task_usage",
         CONVERT,
     ),
     retype(
@@ -236,27 +200,21 @@ pub(super) const ADVICE: &[Advice] = &[
                 &gzip(b"300,a,1,2,1.5\n"),
             )
         },
-        &[
-            "convert",
-            "SRC/vm_cpu_readings-file-3-of-195.csv.gz",
-            "OUT",
-            "--trace",
-            "azure-vm-2017",
-        ],
-        &["convert", "SRC/vm_cpu_readings-file-3-of-195.csv.gz", "OUT"],
+        "convert SRC/vm_cpu_readings-file-3-of-195.csv.gz OUT --trace azure-vm-2017",
+        "convert SRC/vm_cpu_readings-file-3-of-195.csv.gz OUT",
     ),
     // Parts.
     retype(
         "download them, or pass --allow-missing to convert the others",
         |s| s.part("job_events", 0, 2, b""),
         CONVERT,
-        &["convert", "SRC", "OUT", "--allow-missing"],
+        "convert SRC OUT --allow-missing",
     ),
     retype(
         "1 part is missing: 1; download them, or pass --allow-missing",
         |s| s.part("job_events", 0, 2, b""),
-        &["inspect", "SRC"],
-        &["inspect", "SRC", "--allow-missing"],
+        "inspect SRC",
+        "inspect SRC --allow-missing",
     ),
     change(
         "as job_events/part-00000-of-00001.csv; move one of them away",
@@ -270,7 +228,7 @@ pub(super) const ADVICE: &[Advice] = &[
     change(
         "file number 3 is not below 3; rename it, or move it away",
         |s| s.part("job_events", 3, 3, b""),
-        &["convert", "SRC", "OUT", "--allow-missing"],
+        "convert SRC OUT --allow-missing",
         |s| {
             rename(
                 s,
@@ -286,13 +244,13 @@ pub(super) const ADVICE: &[Advice] = &[
             s.part("job_events", 1, 3, b"");
         },
         CONVERT,
-        &["convert", "SRC", "OUT", "--allow-missing"],
+        "convert SRC OUT --allow-missing",
     ),
     retype(
         "change --parts: job_events has part 0",
         good,
-        &["convert", "SRC", "OUT", "--parts", "7"],
-        &["convert", "SRC", "OUT", "--parts", "0"],
+        "convert SRC OUT --parts 7",
+        "convert SRC OUT --parts 0",
     ),
     change(
         "holds the same table as machine_meta.csv; move one of them away",
@@ -306,7 +264,7 @@ pub(super) const ADVICE: &[Advice] = &[
     change(
         "is here whole and in pieces; move one of them away",
         |s| {
-            let tar = gzip(&tar(&[("machine_meta.csv", META)]));
+            let tar = tar_gz(&[("machine_meta.csv", META)]);
             s.file("machine_meta.tar.gz", &tar);
             s.file("machine_meta.tar.gz.partaa", &tar);
         },
@@ -316,7 +274,7 @@ pub(super) const ADVICE: &[Advice] = &[
     change(
         "download the missing piece",
         |s| {
-            let tar = gzip(&tar(&[("machine_meta.csv", META)]));
+            let tar = tar_gz(&[("machine_meta.csv", META)]);
             s.file("machine_meta.tar.gz.partaa", &tar[..9]);
             s.file("machine_meta.tar.gz.partac", &tar[9..]);
         },
@@ -343,15 +301,9 @@ pub(super) const ADVICE: &[Advice] = &[
     advice(
         "has a control character in its name; rename it",
         |s| s.file("a\u{1}.csv", META.as_bytes()),
-        &[
-            "convert",
-            "SRC/a\u{1}.csv",
-            "OUT",
-            "--tables",
-            "machine_meta",
-        ],
+        "convert SRC/a\u{1}.csv OUT --tables machine_meta",
         |s| rename(s, "a\u{1}.csv", "a.csv"),
-        &["convert", "SRC/a.csv", "OUT", "--tables", "machine_meta"],
+        "convert SRC/a.csv OUT --tables machine_meta",
     ),
     #[cfg(unix)]
     change(
@@ -384,16 +336,10 @@ pub(super) const ADVICE: &[Advice] = &[
     retype(
         "google-2011-v2.1 is not published in archives; unpack it, and name the directory of its files",
         |s| {
-            s.file("x.tar.gz", &gzip(&tar(&[("a.csv", "1\n")])));
+            s.file("x.tar.gz", &tar_gz(&[("a.csv", "1\n")]));
             good(s);
         },
-        &[
-            "convert",
-            "SRC/x.tar.gz",
-            "OUT",
-            "--trace",
-            "google-2011-v2.1",
-        ],
+        "convert SRC/x.tar.gz OUT --trace google-2011-v2.1",
         CONVERT,
     ),
     change(
@@ -402,7 +348,7 @@ pub(super) const ADVICE: &[Advice] = &[
             s.file("machine_meta.csv", META.as_bytes());
             s.file(
                 "clusterdata2018.tar.gz",
-                &gzip(&tar(&[("machine_meta.csv", META)])),
+                &tar_gz(&[("machine_meta.csv", META)]),
             );
         },
         CONVERT,
@@ -413,17 +359,14 @@ pub(super) const ADVICE: &[Advice] = &[
         |s| {
             s.file(
                 "machine_meta.tar.gz",
-                &gzip(&tar(&[
-                    ("machine_meta.csv", META),
-                    ("x/machine_meta.csv", META),
-                ])),
+                &tar_gz(&[("machine_meta.csv", META), ("x/machine_meta.csv", META)]),
             )
         },
-        &["convert", "SRC", "OUT", "--checksums", "none"],
+        "convert SRC OUT --checksums none",
         |s| {
             s.file(
                 "machine_meta.tar.gz",
-                &gzip(&tar(&[("machine_meta.csv", META)])),
+                &tar_gz(&[("machine_meta.csv", META)]),
             );
         },
     ),
@@ -436,31 +379,17 @@ pub(super) const ADVICE: &[Advice] = &[
     advice(
         "download it again; if it's complete, unpack it and pass --allow-missing",
         |s| archived(s, &[("1.csv", "1\n"), ("3.csv", "1\n")]),
-        &[
-            "convert",
-            "SRC",
-            "OUT",
-            "--trace",
-            "DIR/weather.toml",
-            "--allow-missing",
-        ],
+        "convert SRC OUT --trace DIR/weather.toml --allow-missing",
         |s| {
             remove(s, "machines.tar");
             s.file("1.csv", b"1\n");
             s.file("3.csv", b"1\n");
         },
-        &[
-            "convert",
-            "SRC",
-            "DIR/new",
-            "--trace",
-            "DIR/weather.toml",
-            "--allow-missing",
-        ],
+        "convert SRC DIR/new --trace DIR/weather.toml --allow-missing",
     ),
     change(
         "if it holds archives, unpack it and name their directory",
-        |s| s.file("machine_meta.tar.gz", &gzip(&tar(&[("readme.txt", "x")]))),
+        |s| s.file("machine_meta.tar.gz", &tar_gz(&[("readme.txt", "x")])),
         CONVERT,
         |s| {
             remove(s, "machine_meta.tar.gz");
@@ -471,10 +400,10 @@ pub(super) const ADVICE: &[Advice] = &[
         "if it holds archives or compressed files, unpack it and name their directory",
         |s| {
             readings(s, CALLS);
-            s.file("calls_0.tar.gz", &gzip(&tar(&[("readme.txt", "x")])));
+            s.file("calls_0.tar.gz", &tar_gz(&[("readme.txt", "x")]));
         },
         DESCRIBED,
-        |s| s.file("calls_0.tar.gz", &gzip(&tar(&[("a.csv", "1\n")]))),
+        |s| s.file("calls_0.tar.gz", &tar_gz(&[("a.csv", "1\n")])),
     ),
     change(
         "unpack it, and describe the names of the files in it",
@@ -482,7 +411,7 @@ pub(super) const ADVICE: &[Advice] = &[
             readings(s, CALLS);
             s.file(
                 "calls_0.tar.gz",
-                &gzip(&tar(&[("a.csv", "1\n"), ("b.csv", "2\n")])),
+                &tar_gz(&[("a.csv", "1\n"), ("b.csv", "2\n")]),
             );
         },
         DESCRIBED,
@@ -495,11 +424,11 @@ pub(super) const ADVICE: &[Advice] = &[
     change(
         "this is not a tar archive, or not a whole one: download it again",
         |s| s.file("machine_meta.tar.gz", &gzip(&vec![b'x'; 1024])),
-        &["convert", "SRC", "OUT", "--checksums", "none"],
+        "convert SRC OUT --checksums none",
         |s| {
             s.file(
                 "machine_meta.tar.gz",
-                &gzip(&tar(&[("machine_meta.csv", META)])),
+                &tar_gz(&[("machine_meta.csv", META)]),
             )
         },
     ),
@@ -516,20 +445,20 @@ pub(super) const ADVICE: &[Advice] = &[
                 &gzip(b"{\"time\":\"0\"}\n"),
             );
         },
-        &["convert", "SRC", "OUT", "--trace", "borg-2019"],
+        "convert SRC OUT --trace borg-2019",
         |s| remove(s, "machine_attributes-000000000000.json.gz"),
     ),
     retype(
         "google-2011-v2.1 is not published by cell; leave --cell out",
         good,
-        &["convert", "SRC", "OUT", "--cell", "a"],
+        "convert SRC OUT --cell a",
         CONVERT,
     ),
     retype(
         "its cells are a, b, c",
         shard,
-        &["convert", "SRC", "OUT", "--cell", "z"],
-        &["convert", "SRC", "OUT", "--cell", "a"],
+        "convert SRC OUT --cell z",
+        "convert SRC OUT --cell a",
     ),
     retype(
         "leave --cell out, or name the directory of cell b, such as clusterdata_2019_b",
@@ -539,21 +468,21 @@ pub(super) const ADVICE: &[Advice] = &[
                 &gzip(b"{\"time\":\"0\"}\n"),
             )
         },
-        &["convert", "SRC", "OUT", "--cell", "b"],
+        "convert SRC OUT --cell b",
         CONVERT,
     ),
     // SRC and OUT.
     advice(
         "check the path: SRC is the directory or file that was downloaded, or a URL",
         |_| {},
-        &["convert", "SRC/nosuch", "OUT"],
+        "convert SRC/nosuch OUT",
         |s| s.file("nosuch/machine_meta.csv", META.as_bytes()),
-        &["convert", "SRC/nosuch", "OUT"],
+        "convert SRC/nosuch OUT",
     ),
     retype(
         "name a directory for the lake that is outside the source",
         good,
-        &["convert", "SRC", "SRC/lake"],
+        "convert SRC SRC/lake",
         CONVERT,
     ),
     retype(
@@ -562,8 +491,8 @@ pub(super) const ADVICE: &[Advice] = &[
             good(s);
             fs::create_dir_all(s.out().join("_tracelake")).unwrap();
         },
-        &["convert", "OUT", "SRC"],
-        &["convert", "SRC", "DIR/new"],
+        "convert OUT SRC",
+        "convert SRC DIR/new",
     ),
     retype(
         "name the source first and the lake second: tracelake convert SRC OUT",
@@ -571,14 +500,15 @@ pub(super) const ADVICE: &[Advice] = &[
             good(s);
             fs::create_dir_all(s.out().join("_tracelake")).unwrap();
         },
-        &["convert", "OUT", "DIR/new"],
-        &["convert", "SRC", "DIR/new"],
+        "convert OUT DIR/new",
+        "convert SRC DIR/new",
     ),
 ];
 
 /// An archive of these parts, and its description.
 fn archived(scratch: &Scratch, members: &[(&str, &str)]) {
-    let archive = tar(members);
+    let members = members.iter().map(|(name, text)| (*name, text.as_bytes()));
+    let archive = tar(&members.collect::<Vec<_>>());
     scratch.file("machines.tar", &archive);
     readings(
         scratch,

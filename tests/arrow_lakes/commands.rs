@@ -11,7 +11,7 @@ use tracelake_testkit::{Scratch, assert_same_tree, convert, good_row, manifest, 
 fn small() -> Scratch {
     let scratch = Scratch::new();
     for name in ["job_events", "machine_events"] {
-        scratch.only(name, format!("{}\n", good_row(name)).as_bytes());
+        scratch.good(name);
     }
     arrow(&scratch.src(), &scratch.out(), &[]).well();
     scratch
@@ -35,7 +35,7 @@ fn a_damaged_file_is_found_and_made_again() {
     fs::write(&path, &bytes).unwrap();
     let out = scratch.out();
     let out = out.to_str().unwrap();
-    assert_eq!(run(["verify", out]).code, 5);
+    run(["verify", out]).exits(5);
     let again = arrow(&scratch.src(), &scratch.out(), &[]);
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert_same_tree(&tree(&scratch.out()), &whole, "made again");
@@ -54,34 +54,20 @@ fn a_file_that_the_manifest_does_not_name_is_found() {
     let out = scratch.out();
     let verified = run(["verify", out.to_str().unwrap()]);
     assert_eq!(verified.code, 5);
-    assert!(
-        verified.stderr.contains("is not in the manifest"),
-        "{}",
-        verified.stderr
-    );
+    verified.prints("is not in the manifest");
 }
 
 #[test]
 fn another_format_is_refused() {
     let scratch = small();
     let before = tree(&scratch.out());
-    let other = scratch.convert(&[]);
-    assert_eq!(other.code, 6, "{}", other.stderr);
-    assert!(
-        other
-            .message()
-            .contains("format was arrow and is now parquet")
-    );
+    scratch
+        .convert(&[])
+        .refuses(6, "format was arrow and is now parquet");
     assert_same_tree(&tree(&scratch.out()), &before, "refused");
     scratch.convert_well(&["--overwrite"]);
     assert!(!output(&scratch, "job_events").exists());
-    let other = arrow(&scratch.src(), &scratch.out(), &[]);
-    assert_eq!(other.code, 6, "{}", other.stderr);
-    assert!(
-        other
-            .message()
-            .contains("format was parquet and is now arrow")
-    );
+    arrow(&scratch.src(), &scratch.out(), &[]).refuses(6, "format was parquet and is now arrow");
 }
 
 #[test]
@@ -91,16 +77,12 @@ fn snappy_is_refused_with_the_codecs_that_arrow_has() {
     let refused = arrow(&scratch.src(), &scratch.out(), &["--compression", "snappy"]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     for codec in ["zstd", "none"] {
-        assert!(refused.message().contains(codec), "{}", refused.stderr);
+        refused.says(codec);
     }
     assert!(!scratch.out().exists());
     let unknown = convert(&scratch.src(), &scratch.out(), &["--format", "feather"]);
     assert_eq!(unknown.code, 2);
-    assert!(
-        unknown.stderr.contains("[possible values: parquet, arrow]"),
-        "{}",
-        unknown.stderr
-    );
+    unknown.prints("[possible values: parquet, arrow]");
 }
 
 #[test]
@@ -108,10 +90,8 @@ fn a_lake_is_inspected_and_released() {
     let scratch = small();
     let out = scratch.out();
     let out = out.to_str().unwrap();
-    let inspected = run(["inspect", out, "--json"]);
-    assert_eq!(inspected.code, 0, "{}", inspected.stderr);
-    let released = run(["release", out, "--allow-missing"]);
-    assert_eq!(released.code, 0, "{}", released.stderr);
+    run(["inspect", out, "--json"]).exits(0);
+    run(["release", out, "--allow-missing"]).well();
     let file = |name: &str| fs::read_to_string(scratch.out().join(name)).unwrap();
     assert!(file("README.md").contains("--format arrow"));
     assert!(file("README.md").contains("/*/*.arrow"));
@@ -122,6 +102,5 @@ fn a_lake_is_inspected_and_released() {
         serde_json::from_str::<Value>(&text).unwrap();
     }
     assert!(file("SHA256SUMS").contains(".arrow"));
-    let verified = run(["verify", out]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    run(["verify", out]).well();
 }

@@ -8,8 +8,8 @@ use tracelake_schema::{Files, TRACES, Trace, arrow::arrow_schema};
 
 use super::arrow;
 use tracelake_testkit::{
-    Scratch, assert_same_tree, committed_sample, convert, good_row, heads, manifest, read_arrow,
-    read_output, run, shared, table, tree,
+    Scratch, assert_same_tree, committed_sample, convert, generate, good_row, heads, manifest,
+    read_arrow, read_output, run, shared, table, tree,
 };
 
 /// The facts of a part that don't depend on the format.
@@ -70,8 +70,7 @@ fn assert_same_rows(source: &Path, options: &[&str]) -> usize {
     }
     for lake in &lakes {
         let lake = lake.to_str().unwrap();
-        let verified = run(["verify", lake, "--source", source.to_str().unwrap()]);
-        assert_eq!(verified.code, 0, "{}", verified.stderr);
+        run(["verify", lake, "--source", source.to_str().unwrap()]).well();
     }
     rows
 }
@@ -84,10 +83,7 @@ fn a_sample_of_every_table() {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn published_rows() {
     let rows = assert_same_rows(&shared("google-2011"), &["--allow-missing"]);
     assert!(rows > 50_000, "{rows}");
@@ -103,9 +99,7 @@ fn every_generated_trace() {
             continue;
         }
         let directory = tempfile::tempdir().unwrap();
-        let source = directory.path().to_str().unwrap();
-        let made = run(["generate", trace.name, source, "--rows", "3000"]);
-        assert_eq!(made.code, 0, "{}", made.stderr);
+        generate(trace.name, directory.path(), &["--rows", "3000"]);
         let mut options = vec!["--trace", trace.name, "--checksums", "none"];
         if trace.tables.iter().any(|table| table.files == Files::Whole) {
             options.extend(["--part-rows", "700"]);
@@ -167,8 +161,7 @@ fn batches_have_65536_rows_on_any_number_of_threads() {
             "--compression",
             codec,
         ];
-        let made = arrow(&scratch.src(), &out, &options);
-        assert_eq!(made.code, 3, "{}", made.stderr);
+        arrow(&scratch.src(), &out, &options).exits(3);
         out
     };
     for codec in ["zstd", "none"] {

@@ -27,8 +27,7 @@ fn a_killed_run_resumes_to_the_same_lake() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        let resumed = convert(&scratch.src(), &out, &[]);
-        assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+        convert(&scratch.src(), &out, &[]).well();
         assert_same_tree(&tree(&out), &tree(&scratch.out()), &share.to_string());
         fs::remove_dir_all(&out).unwrap();
     }
@@ -43,15 +42,9 @@ fn shards_over_two_cells_make_the_lake_of_one_run() {
         well(&scratch.src(), &out, &["--shard", shard]);
     }
     let early = run(["commit", out.to_str().unwrap()]);
-    assert_eq!(early.code, 6, "{}", early.stderr);
-    assert!(early.message().contains("shard 1: "), "{}", early.stderr);
-    assert!(early.message().contains(" of cell "), "{}", early.stderr);
-    let inspected = run(["inspect", out.to_str().unwrap()]);
-    assert!(
-        inspected.stdout.contains(" of cell "),
-        "{}",
-        inspected.stdout
-    );
+    early.refuses(6, "shard 1: ");
+    early.says(" of cell ");
+    run(["inspect", out.to_str().unwrap()]).shows(" of cell ");
     well(&scratch.src(), &out, &["--shard", "1/3"]);
     run(["commit", out.to_str().unwrap()]).well();
     assert_same_tree(&tree(&out), &tree(&scratch.out()), "shards");

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tracelake_schema::{Cells, Files, TRACES, Trace};
 
-use tracelake_testkit::{Run, Scratch, convert, manifest, run, tree};
+use tracelake_testkit::{Run, Scratch, convert, generate, manifest, tree};
 
 /// The trace that is published by cell.
 fn trace() -> &'static Trace {
@@ -30,11 +30,8 @@ fn directory(parent: &Path, cell: &str) -> PathBuf {
 
 /// Writes files of the trace into a directory; other cells have other rows.
 fn make(directory: &Path, seed: &str, rows: &str) {
-    let out = directory.to_str().unwrap();
     let size = ["--parts", "2", "--rows", rows, "--seed", seed];
-    let arguments = ["generate", trace().name, out].into_iter().chain(size);
-    let made = run(arguments);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    generate(trace().name, directory, &size);
     for table in trace().tables {
         if table.files == Files::Whole {
             let name = format!("{}.{}", table.name, table.syntax.extension());
@@ -119,8 +116,7 @@ fn rejects_are_in_the_directory_of_their_cell() {
         let path = format!("_tracelake/rejects/{table}/cell={cell}/part-00000.ndjson");
         assert!(found[&path].is_some(), "{path}");
     }
-    let verified = tracelake_testkit::run(["verify", scratch.out().to_str().unwrap()]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    tracelake_testkit::run(["verify", scratch.out().to_str().unwrap()]).well();
 }
 
 #[test]
@@ -139,5 +135,5 @@ fn checksums_are_those_of_the_cell() {
     let run = convert(&scratch.src(), &scratch.out(), &[]);
     assert_eq!(run.code, 5, "{}", run.stderr);
     let place = format!("{}/{file}", cells().directory_of("b"));
-    assert!(run.stderr.contains(&place), "{}", run.stderr);
+    run.prints(&place);
 }

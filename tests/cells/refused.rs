@@ -52,9 +52,7 @@ fn a_cell_that_cannot_be_meant_ends_with_2() {
         ),
     ];
     for (source, cell, says) in cases {
-        let run = convert(&source, &scratch.out(), &["--cell", cell]);
-        assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.message().contains(&says), "{}", run.message());
+        convert(&source, &scratch.out(), &["--cell", cell]).refuses(2, &says);
         assert!(!scratch.out().exists());
     }
 }
@@ -76,9 +74,7 @@ fn lakes_with_and_without_cells_do_not_mix() {
         well(first, &out, &[]);
         let before = tree(&out);
         for arguments in [&[][..], &["--dry-run"], &["--shard", "0/2"]] {
-            let run = convert(second, &out, arguments);
-            assert_eq!(run.code, 6, "{}", run.stderr);
-            assert!(run.message().contains(says), "{}", run.message());
+            convert(second, &out, arguments).refuses(6, says);
             assert!(tree(&out) == before);
         }
         fs::remove_dir_all(&out).unwrap();
@@ -94,9 +90,7 @@ fn a_file_beside_the_directories_of_cells_is_refused() {
         scratch.src().join(&name),
     )
     .unwrap();
-    let run = scratch.convert(&[]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.message().contains("is of no cell"), "{}", run.message());
+    scratch.convert(&[]).refuses(1, "is of no cell");
 }
 
 /// Nothing is in the directory of the cell, so the files are of none.
@@ -131,21 +125,17 @@ fn a_file_in_the_directory_of_another_cell_is_found() {
     fs::remove_dir_all(table.join("cell=z")).unwrap();
     // Another cell's, which a killed run may have left.
     tracelake_testkit::copy(&table.join("cell=a"), &table.join("cell=b"));
-    assert_eq!(verify().code, 5);
+    verify().exits(5);
     fs::remove_dir_all(table.join("cell=b")).unwrap();
-    assert_eq!(verify().code, 0);
+    verify().exits(0);
     let manifest = scratch.out().join("_tracelake/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     let lie = text.replacen("\"cell\": \"a\"", "\"cell\": \"b\"", 1);
     fs::write(&manifest, tracelake_testkit::seal(&lie)).unwrap();
     let verified = verify();
     assert_eq!(verified.code, 5);
-    assert!(
-        verified.stderr.contains("another cell than its directory"),
-        "{}",
-        verified.stderr
-    );
+    verified.prints("another cell than its directory");
     let lie = text.replacen("\"cell\": \"a\"", "\"cell\": \"../a\"", 1);
     fs::write(&manifest, tracelake_testkit::seal(&lie)).unwrap();
-    assert_eq!(verify().code, 6);
+    verify().exits(6);
 }

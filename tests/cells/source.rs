@@ -25,22 +25,12 @@ fn every_value_is_compared_with_its_own_cell() {
     // A source of one cell says nothing of the other.
     let one = verify(&out, &directory(&scratch.src(), "b"));
     assert_eq!(one.code, 0, "{}", one.stderr);
-    assert!(
-        one.stderr.contains("not compared with a source: 10 parts"),
-        "{}",
-        one.stderr
-    );
+    one.prints("not compared with a source: 10 parts");
     // One that is of no cell of the lake, or doesn't say which, isn't its source.
     let other = directory(scratch.path(), "c");
     tracelake_testkit::copy(&directory(&scratch.src(), "a"), &other);
     for stranger in [other, nameless(&scratch)] {
-        let run = verify(&out, &stranger);
-        assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(
-            run.message().contains(&cells().directory_of("a")),
-            "{}",
-            run.stderr
-        );
+        verify(&out, &stranger).refuses(2, &cells().directory_of("a"));
     }
 }
 
@@ -55,7 +45,7 @@ fn a_source_without_a_name_is_that_of_the_only_cell() {
         for source in [&files, &directory(&scratch.src(), "a")] {
             let run = verify(&out, source);
             assert_eq!(run.code, 0, "{}", run.stderr);
-            assert!(run.stderr.contains("values compared"), "{}", run.stderr);
+            run.prints("values compared");
             assert!(!run.stderr.contains("not compared"), "{}", run.stderr);
         }
     }
@@ -88,8 +78,8 @@ fn a_changed_value_is_found_in_its_cell() {
     let run = verify(&out, &scratch.src());
     assert_eq!(run.code, 5, "{}", run.stderr);
     let place = format!("{}/{name}:1", cells().directory_of("b"));
-    assert!(run.stderr.contains(&place), "{}", run.stderr);
-    assert!(run.stderr.contains("cell=b"), "{}", run.stderr);
+    run.prints(&place);
+    run.prints("cell=b");
 }
 
 #[test]
@@ -109,9 +99,8 @@ fn a_release_says_which_cells_it_has() {
         assert_eq!(refused.code, 6, "{}", refused.stderr);
         let missing = cells().names[2..].join(", ");
         let says = format!("these cells are missing: {missing};");
-        assert!(refused.message().contains(&says), "{}", refused.message());
-        let released = run(["release", out.to_str().unwrap(), "--allow-missing"]);
-        assert_eq!(released.code, 0, "{}", released.stderr);
+        refused.says(&says);
+        run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
         let card = fs::read_to_string(out.join("README.md")).unwrap();
         assert!(
             card.contains(", cells a, b, converted to Parquet"),
@@ -128,8 +117,7 @@ fn a_release_says_which_cells_it_has() {
         }
         let package = fs::read_to_string(out.join("datapackage.json")).unwrap();
         assert!(package.contains("/cell=b/"), "{package}");
-        let verified = run(["verify", out.to_str().unwrap()]);
-        assert_eq!(verified.code, 0, "{}", verified.stderr);
+        run(["verify", out.to_str().unwrap()]).well();
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use tracelake_testkit::{
-    Scratch, assert_same_tree, copy, finished_lake, good_row, output_path, run, trace, tree,
+    Scratch, assert_same_tree, copy, finished_lake, good_line, output_path, run, trace, tree,
 };
 
 /// Arguments that can't be meant end with 2, and OUT stays as it was.
@@ -35,7 +35,7 @@ fn unusable(arguments: &[&str]) -> tracelake_testkit::Run {
 fn unusable_arguments_end_with_2() {
     for arguments in UNUSABLE {
         let run = unusable(arguments);
-        assert!(run.stderr.contains(arguments[0]), "{}", run.stderr);
+        run.prints(arguments[0]);
     }
     for incomplete in [&[][..], &["convert"], &["convert", "x"], &["explode"]] {
         assert_eq!(run(incomplete).code, 2, "{incomplete:?}");
@@ -129,11 +129,7 @@ fn progress_goes_to_stderr() {
     assert_eq!(run.stderr, "");
     let run = scratch.convert(&["--overwrite", "--progress", "plain"]);
     run.well();
-    assert!(
-        run.stderr.contains("task_usage 1: 10 rows"),
-        "{}",
-        run.stderr
-    );
+    run.prints("task_usage 1: 10 rows");
 }
 
 /// Every line that the program wrote to stderr, each of which is JSON.
@@ -212,7 +208,7 @@ fn json_lines_are_json_to_the_last_line_whatever_goes_wrong() {
 fn json_lines_are_few_although_parts_are_many() {
     const PARTS: u32 = 400;
     let scratch = Scratch::new();
-    let text = format!("{}\n", good_row("job_events"));
+    let text = good_line("job_events");
     for number in 0..PARTS {
         scratch.part("job_events", number, PARTS, text.as_bytes());
     }
@@ -276,12 +272,7 @@ fn the_page_about_progress_names_every_key() {
 #[test]
 fn the_summary_names_rows_and_what_is_absent() {
     let scratch = Scratch::new();
-    scratch.part(
-        "job_events",
-        1,
-        3,
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.part("job_events", 1, 3, good_line("job_events").as_bytes());
     let run = scratch.convert(&["--allow-missing"]);
     run.well();
     for says in [
@@ -318,7 +309,7 @@ fn inspect_describes_a_lake_and_a_source() {
         }
         let text = run(["inspect", path]);
         assert_eq!(text.code, 0);
-        assert!(text.stdout.contains("task_usage"), "{}", text.stdout);
+        text.shows("task_usage");
     }
     let nothing = run(["inspect", scratch.path().join("nothing").to_str().unwrap()]);
     assert_eq!((nothing.code, &nothing.stdout[..]), (1, ""));
@@ -345,7 +336,7 @@ fn schema_prints_every_form() {
     }
     let unknown = run(["schema", trace().name, "no_such_table"]);
     assert_eq!((unknown.code, &unknown.stdout[..]), (2, ""));
-    assert!(unknown.message().contains("job_events"));
+    unknown.says("job_events");
 }
 
 #[test]
@@ -383,7 +374,7 @@ fn arguments_of_a_command_of_the_python_package_are_read_here() {
         let run = run(*arguments);
         assert_eq!((run.code, &run.stdout[..]), (2, ""), "{}", run.stderr);
         assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
-        assert!(run.stderr.contains(says), "{}", run.stderr);
+        run.prints(says);
     }
     for (command, options) in [
         ("check", ["--only", "--fail-on", "--allow-missing"]),
@@ -434,44 +425,27 @@ fn verify_tells_a_whole_lake_from_a_damaged_one() {
         "{}",
         damaged.stderr
     );
-    assert!(
-        damaged.stderr.contains("part-00001-of-00002.parquet: "),
-        "{}",
-        damaged.stderr
-    );
+    damaged.prints("part-00001-of-00002.parquet: ");
     std::fs::remove_file(&output).unwrap();
     assert_ne!(run(verify).code, 0);
     std::fs::write(&output, &whole).unwrap();
     let stray = out.join("task_events/part-9.parquet");
     std::fs::write(&stray, &whole).unwrap();
-    assert_eq!(run(verify).code, 5);
+    run(verify).exits(5);
     std::fs::remove_file(stray).unwrap();
     run(verify).well();
     std::fs::remove_file(out.join("_tracelake/manifest.json")).unwrap();
-    assert_eq!(run(verify).code, 6);
+    run(verify).exits(6);
 }
 
 #[test]
 fn verify_tells_a_source_that_changed() {
     let scratch = Scratch::with_sample(1, 50);
     scratch.convert_well(&[]);
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
-    let (src, out) = (scratch.src(), scratch.out());
-    let verify = run([
-        "verify",
-        out.to_str().unwrap(),
-        "--source",
-        src.to_str().unwrap(),
-    ]);
+    scratch.good("job_events");
+    let verify = scratch.verify();
     assert_eq!(verify.code, 5, "{}", verify.stderr);
-    assert!(
-        verify
-            .stderr
-            .contains("job_events/part-00000-of-00001.csv.gz: ")
-    );
+    verify.prints("job_events/part-00000-of-00001.csv.gz: ");
 }
 
 #[test]
@@ -487,18 +461,14 @@ fn sizes_and_lists_are_read_as_people_write_them() {
 fn a_part_of_no_rows_is_refused_in_a_sentence() {
     let run = unusable(&["--part-rows", "0"]);
     let says = "--part-rows can't be 0; pass 1 to 134217728 rows";
-    assert!(run.stderr.contains(says), "{}", run.stderr);
+    run.prints(says);
 }
 
 #[test]
 fn one_of_something_has_no_s() {
     let scratch = Scratch::with_sample(1, 1);
     let plan = scratch.convert(&["--dry-run"]);
-    assert!(
-        plan.stdout.contains("job_events: 1 part, "),
-        "{}",
-        plan.stdout
-    );
+    plan.shows("job_events: 1 part, ");
     assert!(!plan.stdout.contains("1 parts"), "{}", plan.stdout);
     scratch.convert_well(&[]);
     let out = scratch.out();
@@ -514,12 +484,7 @@ fn one_of_something_has_no_s() {
 fn options_that_cannot_apply_are_refused() {
     for arguments in [&["--part-rows", "5"][..], &["--derive", "dag"]] {
         let run = unusable(arguments);
-        assert!(
-            run.message()
-                .contains(&format!("leave {} out", arguments[0])),
-            "{}",
-            run.stderr
-        );
+        run.says(&format!("leave {} out", arguments[0]));
     }
     // A rule whose table is neither selected nor in the lake.
     let archive = tracelake_schema::TRACES
@@ -536,22 +501,18 @@ fn options_that_cannot_apply_are_refused() {
     scratch.file(&format!("{}.csv", other.name), b"");
     let rule = archive.derived[0].rule.name();
     for more in [&[][..], &["--dry-run"]] {
-        let run = scratch.convert(&[&["--derive", rule], more].concat());
-        assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.message().contains(from), "{}", run.stderr);
+        scratch
+            .convert(&[&["--derive", rule], more].concat())
+            .refuses(2, from);
     }
 }
 
 #[test]
 fn parts_that_are_not_there_are_answered_with_those_that_are() {
     let scratch = Scratch::with_sample(3, 3);
-    let run = scratch.convert(&["--tables", "job_events", "--parts", "5"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(
-        run.message().contains("job_events has parts 0-2"),
-        "{}",
-        run.message()
-    );
+    scratch
+        .convert(&["--tables", "job_events", "--parts", "5"])
+        .refuses(1, "job_events has parts 0-2");
 }
 
 #[test]
@@ -562,11 +523,7 @@ fn a_lake_inside_its_source_is_refused() {
         for more in [&[][..], &["--dry-run"]] {
             let run = tracelake_testkit::convert(&scratch.src(), &scratch.src().join(out), more);
             assert_eq!(run.code, 6, "{out}: {}", run.stderr);
-            assert!(
-                run.message().contains("OUT is inside SRC"),
-                "{}",
-                run.stderr
-            );
+            run.says("OUT is inside SRC");
         }
     }
     assert_same_tree(&tree(scratch.path()), &before, "inside");
@@ -580,11 +537,7 @@ fn a_dry_run_looks_at_the_lake() {
     let plan = scratch.convert(&["--dry-run"]);
     assert_eq!(plan.code, 0, "{}", plan.stderr);
     let output = output_path("job_events", 1, 2);
-    assert!(
-        plan.stdout.contains(&format!("{output}  (done)\n")),
-        "{}",
-        plan.stdout
-    );
+    plan.shows(&format!("{output}  (done)\n"));
     assert_eq!(plan.stdout.matches("(done)").count(), 1, "{}", plan.stdout);
     assert!(plan.stdout.contains("job_events: 2 parts") && plan.stdout.contains("1 done"));
     let other = scratch.convert(&["--dry-run", "--compression", "snappy"]);
@@ -594,8 +547,7 @@ fn a_dry_run_looks_at_the_lake() {
         scratch.convert(&["--compression", "snappy"]).message()
     );
     assert_same_tree(&tree(scratch.path()), &done, "dry run");
-    let something_else = tracelake_testkit::convert(&scratch.src(), scratch.path(), &["--dry-run"]);
-    assert_eq!(something_else.code, 6, "{}", something_else.stderr);
+    tracelake_testkit::convert(&scratch.src(), scratch.path(), &["--dry-run"]).exits(6);
 }
 
 #[test]
@@ -605,11 +557,12 @@ fn a_dry_run_names_the_outputs_of_a_file_that_is_cut() {
     assert_eq!(plan.code, 0, "{}", plan.stderr);
     for number in 0..2 {
         let output = format!("{0}/file_number={number}/part-0000{number}.parquet", table);
-        assert!(plan.stdout.contains(&output), "{}", plan.stdout);
+        plan.shows(&output);
     }
     scratch.convert_well(&["--part-rows", "2"]);
-    let plan = scratch.convert(&["--dry-run", "--part-rows", "2"]);
-    assert!(plan.stdout.contains("(2 parts done)"), "{}", plan.stdout);
+    scratch
+        .convert(&["--dry-run", "--part-rows", "2"])
+        .shows("(2 parts done)");
 }
 
 /// A source of a table that is published in one file, with three rows of nothing.
@@ -647,8 +600,9 @@ fn inspect_shows_what_is_missing_rejected_and_left() {
     ];
     scratch.part("job_events", 1, 3, bad.concat().as_bytes());
     let reject = ["--on-bad-row", "reject"];
-    let run_all = scratch.convert(&[&reject[..], &["--parts", "0-1", "--allow-missing"]].concat());
-    assert_eq!(run_all.code, 3, "{}", run_all.stderr);
+    scratch
+        .convert(&[&reject[..], &["--parts", "0-1", "--allow-missing"]].concat())
+        .exits(3);
     let out = scratch.out();
     let path = out.to_str().unwrap();
     let json = |path: &str| {
@@ -675,12 +629,12 @@ fn inspect_shows_what_is_missing_rejected_and_left() {
     // A run that fails leaves a lake that isn't finished.
     scratch.part("task_usage", 2, 3, b"x\n");
     let unfinished = scratch.path().join("unfinished");
-    let failed = tracelake_testkit::convert(
+    tracelake_testkit::convert(
         &scratch.src(),
         &unfinished,
         &["--tables", "machine_events,task_usage", "--threads", "1"],
-    );
-    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    )
+    .exits(4);
     let found = json(unfinished.to_str().unwrap());
     assert_eq!(found["finished"], false);
     let done: u64 = found["tables"]
@@ -696,9 +650,5 @@ fn inspect_shows_what_is_missing_rejected_and_left() {
         "{}",
         shown.stdout
     );
-    assert!(
-        shown.stdout.contains("run the same convert command again"),
-        "{}",
-        shown.stdout
-    );
+    shown.shows("run the same convert command again");
 }

@@ -1,7 +1,7 @@
 //! Rows that cannot be converted: every one ends a strict run at its place.
 
 use crate::cli::refusal::{Refusal, refused};
-use tracelake_testkit::{Scratch, byte_of, good_row, row_with, table};
+use tracelake_testkit::{Scratch, byte_of, good_line, good_row, row_with, table};
 
 /// Every value that a field may not have: table, column, value, and how the message shows it.
 pub(crate) const VALUES: &[(&str, &str, &[u8], &str)] = &[
@@ -260,7 +260,7 @@ fn a_long_value_is_cut_in_the_message() {
     let run = scratch.convert(&[]);
     assert_eq!(run.code, 4);
     assert!(run.message().len() < 600, "{}", run.message().len());
-    assert!(run.message().contains("(5000 bytes)"));
+    run.says("(5000 bytes)");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn the_first_bad_row_deep_in_a_file_is_named() {
 #[test]
 fn of_several_bad_parts_the_first_is_told() {
     let scratch = Scratch::new();
-    let good = format!("{}\n", good_row("job_events"));
+    let good = good_line("job_events");
     scratch.part(
         "job_events",
         0,

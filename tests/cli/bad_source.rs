@@ -99,12 +99,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "version 2.1 rows as version 2",
-        source: |s| {
-            s.only(
-                "task_usage",
-                format!("{}\n", good_row("task_usage")).as_bytes(),
-            )
-        },
+        source: |s| s.good("task_usage"),
         arguments: &["--trace", "google-2011-v2"],
         code: 4,
         says: &[
@@ -520,8 +515,6 @@ fn a_source_that_is_one_broken_file_is_refused() {
     let scratch = Scratch::new();
     part(&scratch, b"garbage\x01\x02\x03");
     let file = scratch.src().join("job_events/part-00000-of-00001.csv.gz");
-    let run = convert(&file, &scratch.out(), &[]);
-    assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(run.message().contains(JOBS), "{}", run.message());
+    convert(&file, &scratch.out(), &[]).refuses(5, JOBS);
     assert!(!scratch.out().exists());
 }

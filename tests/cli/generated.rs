@@ -32,17 +32,12 @@ fn what_an_unfinished_run_left_is_replaced() {
     fs::write(broken.join("UNFINISHED"), mark).unwrap();
     let other = generate(&broken, "60");
     assert_eq!(other.code, 6, "{}", other.stderr);
-    assert!(other.stderr.contains("other options"), "{}", other.stderr);
+    other.prints("other options");
     let again = generate(&broken, "50");
     assert_eq!(again.code, 0, "{}", again.stderr);
-    assert!(
-        again.stderr.contains("replaced what an unfinished run"),
-        "{}",
-        again.stderr
-    );
+    again.prints("replaced what an unfinished run");
     assert_same_tree(&tree(&broken), &tree(&whole), "replaced");
-    let full = generate(&whole, "50");
-    assert_eq!(full.code, 6, "{}", full.stderr);
+    generate(&whole, "50").exits(6);
 }
 
 #[cfg(unix)]
@@ -77,12 +72,7 @@ fn a_signal_stops_it_and_the_message_says_what_to_do() {
             .success()
     );
     let run = ended(child.wait_with_output().unwrap());
-    assert_eq!(run.code, 143, "{}", run.stderr);
-    assert!(
-        run.message().contains("run the same command again"),
-        "{}",
-        run.stderr
-    );
+    run.refuses(143, "run the same command again");
     assert!(out.join("UNFINISHED").exists());
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 
-use tracelake_testkit::{Scratch, convert, good_row, gzip, manifest, run, tree};
+use tracelake_testkit::{Scratch, convert, good_line, gzip, manifest, run, tree};
 
 const PART: &str = "job_events/part-00000-of-00001.csv";
 
@@ -179,12 +179,7 @@ fn a_pointer_is_named_in_place_of_every_file() {
     }
     let scratch = Scratch::new();
     scratch.file("rows", POINTER);
-    let alone = convert(&scratch.src().join("rows"), &scratch.out(), &[]);
-    assert!(
-        alone.message().contains("git lfs pull"),
-        "{}",
-        alone.message()
-    );
+    convert(&scratch.src().join("rows"), &scratch.out(), &[]).says("git lfs pull");
 }
 
 /// A table that only a trace of JSON lines has, and the header of its export.
@@ -260,9 +255,7 @@ fn the_first_letter_of_what_is_not_json_is_shown() {
         let scratch = Scratch::new();
         let name = format!("{}-000000000000.json.gz", table.name);
         scratch.file(&name, &gzip(format!("{text}\n").as_bytes()));
-        let run = scratch.convert(&[]);
-        assert_eq!(run.code, 4, "{}", run.stderr);
-        assert!(run.message().contains(shown), "{}", run.message());
+        scratch.convert(&[]).refuses(4, shown);
     }
 }
 
@@ -277,14 +270,13 @@ fn the_quoted_file_under_another_name_is_named() {
     let text = format!("{}\n", names.collect::<Vec<_>>().join(","));
     scratch.file("archive.csv", text.as_bytes());
     let run = scratch.convert(&[]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(run.message().contains(table.name), "{}", run.message());
-    assert!(run.message().contains("rename"), "{}", run.message());
+    run.refuses(1, table.name);
+    run.says("rename");
 }
 
 #[test]
 fn one_file_named_after_its_table_is_the_table() {
-    let row = format!("{}\n", good_row("job_events"));
+    let row = good_line("job_events");
     for (path, bytes) in [
         ("job_events.csv", row.as_bytes().to_vec()),
         ("job_events.csv.gz", gzip(row.as_bytes())),
@@ -292,10 +284,7 @@ fn one_file_named_after_its_table_is_the_table() {
     ] {
         let scratch = Scratch::new();
         scratch.file(path, &bytes);
-        scratch.only(
-            "task_usage",
-            format!("{}\n", good_row("task_usage")).as_bytes(),
-        );
+        scratch.good("task_usage");
         scratch.convert_well(&[]);
         let manifest = manifest(&scratch.out());
         assert_eq!(manifest["tables"][0]["name"], "job_events", "{path}");
@@ -305,13 +294,7 @@ fn one_file_named_after_its_table_is_the_table() {
     let scratch = Scratch::new();
     scratch.file("job_events.csv", row.as_bytes());
     scratch.only("job_events", row.as_bytes());
-    let twice = scratch.convert(&[]);
-    assert_eq!(twice.code, 1, "{}", twice.stderr);
-    assert!(
-        twice.message().contains("same file number"),
-        "{}",
-        twice.message()
-    );
+    scratch.convert(&[]).refuses(1, "same file number");
 }
 
 #[test]
@@ -323,31 +306,20 @@ fn source_and_lake_the_wrong_way_round_are_named() {
         (scratch.path().join("new"), scratch.src(), 1),
     ] {
         let before = tree(scratch.path());
-        let run = convert(&source, &out, &[]);
-        assert_eq!(run.code, code, "{}", run.stderr);
+        convert(&source, &out, &[]).exits(code);
         tracelake_testkit::assert_same_tree(&tree(scratch.path()), &before, "swapped");
     }
 }
 
 #[test]
 fn a_path_that_does_not_exist_is_said_so() {
-    let run = run(["convert", "no/such/place", "out"]);
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(
-        run.message()
-            .contains("no/such/place: there is no such file"),
-        "{}",
-        run.message()
-    );
+    run(["convert", "no/such/place", "out"]).refuses(1, "no/such/place: there is no such file");
 }
 
 #[test]
 fn skipped_files_are_named_wherever_they_are() {
     let scratch = Scratch::new();
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.good("job_events");
     scratch.file("job_events/notes.txt", b"x");
     scratch.file("job_events/task_events.csv", b"x");
     let warned = |run: &tracelake_testkit::Run, name: &str| {
@@ -384,10 +356,7 @@ fn skipped_files_are_named_wherever_they_are() {
 #[test]
 fn downloads_that_are_not_whole_are_called_so() {
     let scratch = Scratch::new();
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.good("job_events");
     let names = [
         ("part-00001-of-00500.csv.gz_.gstmp", "hasn't finished"),
         ("part-00001-of-00500.csv.gz.partial", "hasn't finished"),
@@ -418,7 +387,7 @@ fn downloads_that_are_not_whole_are_called_so() {
 #[test]
 fn zeros_after_a_member_are_counted() {
     let scratch = Scratch::new();
-    let text = format!("{}\n", good_row("job_events"));
+    let text = good_line("job_events");
     let whole = gzip(text.as_bytes());
     let path = "job_events/part-00000-of-00001.csv.gz";
     scratch.file(path, &[&whole[..], &[0; 1_234]].concat());

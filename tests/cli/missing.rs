@@ -7,6 +7,7 @@ use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 
 use crate::described::language::one_table;
+use crate::streams::tar_gz;
 use tracelake_testkit::{Run, Scratch, committed_sample, convert, gzip, manifest, run, tree};
 
 /// A table whose files are numbered in their names, and only the catalog says how many there are.
@@ -47,13 +48,13 @@ fn refused(scratch: &Scratch, source: &Path, arguments: &[&str], says: &str) {
         }
         assert!(!scratch.path().join("refused").exists());
     }
-    let allowed = convert_to(
+    convert_to(
         scratch,
         source,
         "allowed",
         &[arguments, &["--allow-missing"]].concat(),
-    );
-    assert_eq!(allowed.code, 0, "{}", allowed.stderr);
+    )
+    .exits(0);
     let path = source.to_str().unwrap();
     let trace: &[&str] = arguments;
     let shown = run([&["inspect", path][..], trace].concat());
@@ -87,13 +88,13 @@ fn the_catalog_knows_how_many_parts_there_are() {
     );
     refused(&scratch, &scratch.src(), &[], &says);
     // What is selected is there.
-    let selected = convert_to(
+    convert_to(
         &scratch,
         &scratch.src(),
         "selected",
         &["--parts", &first.to_string()],
-    );
-    assert_eq!(selected.code, 0, "{}", selected.stderr);
+    )
+    .exits(0);
 }
 
 #[test]
@@ -108,20 +109,19 @@ fn a_file_that_is_the_source_is_converted_alone_and_says_which_part_it_is() {
         "{}: part {} of {}",
         table.name, table.naming.first, table.parts
     );
-    assert!(alone.stderr.contains(&says), "{}", alone.stderr);
+    alone.prints(&says);
     let facts = manifest(&scratch.out())["tables"][0]["parts"][0].clone();
     assert_eq!(facts["in_all"], table.parts);
     let lake = scratch.out();
     let lake = lake.to_str().unwrap();
-    let shown = run(["inspect", lake]);
-    assert!(shown.stdout.contains(&says), "{}", shown.stdout);
-    assert_eq!(run(["release", lake, "--allow-missing"]).code, 0);
+    run(["inspect", lake]).shows(&says);
+    run(["release", lake, "--allow-missing"]).exits(0);
     let card = fs::read_to_string(scratch.out().join("README.md")).unwrap();
     assert!(
         card.contains(&format!("Converted from single files: {says}")),
         "{card}"
     );
-    assert_eq!(run(["verify", lake]).code, 0);
+    run(["verify", lake]).exits(0);
     // In a directory, the same manifest says nothing of the kind.
     let whole = convert_to(&scratch, &scratch.src(), "whole", &["--allow-missing"]);
     assert_eq!(whole.code, 0, "{}", whole.stderr);
@@ -181,15 +181,10 @@ fn an_archive_is_read_to_see_which_parts_are_missing() {
     let scratch = Scratch::new();
     let columns = [("time", "kind = \"integer\"")];
     let archive = |numbers: &[u32]| {
-        let mut archive = tar::Builder::new(Vec::new());
-        for number in numbers {
-            let mut header = tar::Header::new_gnu();
-            header.set_size(2);
-            header.set_mode(0o644);
-            let name = format!("data/readings-{number}-of-5.csv");
-            archive.append_data(&mut header, name, &b"1\n"[..]).unwrap();
-        }
-        gzip(&archive.into_inner().unwrap())
+        let name = |number| format!("data/readings-{number}-of-5.csv");
+        let names: Vec<String> = numbers.iter().map(name).collect();
+        let members: Vec<_> = names.iter().map(|name| (&name[..], "1\n")).collect();
+        tar_gz(&members)
     };
     let text = one_table(READINGS, &columns).replace(
         "[[table]]",
@@ -209,8 +204,7 @@ fn an_archive_is_read_to_see_which_parts_are_missing() {
     let all = archive(&[3, 1, 2, 5, 4]);
     scratch.file("readings.tar.gz", &all);
     described(&scratch, &with_digest(&all));
-    let whole = convert_to(&scratch, &scratch.src(), "whole", &trace);
-    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    convert_to(&scratch, &scratch.src(), "whole", &trace).exits(0);
 }
 
 /// A table whose shards are counted for a cell.
@@ -253,14 +247,14 @@ fn shards_are_counted_by_cell() {
         "{}: whether parts are missing can't be told without the cell",
         table.name
     );
-    assert!(nameless.stderr.contains(&says), "{}", nameless.stderr);
-    let named = convert_to(
+    nameless.prints(&says);
+    convert_to(
         &scratch,
         &scratch.src().join("downloads"),
         "named",
         &["--cell", cell],
-    );
-    assert_eq!(named.code, 1, "{}", named.stderr);
+    )
+    .exits(1);
 }
 
 /// A whole table that is far too short: the summary, `inspect` and the card mark it.
@@ -292,7 +286,7 @@ fn a_fragment_of_a_table_is_marked() {
         tracelake_core::words::group_digits(published)
     );
     assert!(shown.contains(&says), "{shown}");
-    assert_eq!(run(["release", lake, "--allow-missing"]).code, 0);
+    run(["release", lake, "--allow-missing"]).exits(0);
     let card = fs::read_to_string(scratch.out().join("README.md")).unwrap();
     assert!(card.contains("**has a fraction of its rows**"), "{card}");
 }

@@ -97,7 +97,7 @@ fn a_mistyped_trace_has_its_name_suggested() {
     }
     let run = run(["schema", "xyz"]);
     assert!(!run.message().contains("did you mean"), "{}", run.message());
-    assert!(run.message().contains(TRACES[0].name), "{}", run.message());
+    run.says(TRACES[0].name);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn another_trace_than_the_one_asked_for_is_named() {
     fs::create_dir(&empty).unwrap();
     let run = convert(&empty, &scratch.out(), &["--trace", older.name]);
     let says = format!("no table of {} is here", older.name);
-    assert!(run.message().contains(&says), "{}", run.message());
+    run.says(&says);
     assert!(!run.message().contains("pass --trace"), "{}", run.message());
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use tracelake_testkit::{Run, Scratch, convert, good_row, run, shared, table};
+use tracelake_testkit::{Run, Scratch, convert, good_line, good_row, run, shared, table};
 
 const TABLE: &str = "machine_events";
 
@@ -42,10 +42,10 @@ fn a_difference_is_told_and_is_no_error() {
     let published = table(TABLE).published.unwrap();
     assert_eq!(table(TABLE).parts, 1);
     let scratch = Scratch::new();
-    scratch.only(TABLE, format!("{}\n", good_row(TABLE)).as_bytes());
+    scratch.good(TABLE);
     // This one comes in many parts, and one of them says nothing of the others.
     let other = "job_events";
-    scratch.part(other, 0, 500, format!("{}\n", good_row(other)).as_bytes());
+    scratch.part(other, 0, 500, good_line(other).as_bytes());
     let expected = |line: &str| {
         let digits: String = line.chars().filter(|one| *one != ',').collect();
         let more = 1 - i64::try_from(published.rows).unwrap();
@@ -70,19 +70,11 @@ fn a_difference_is_told_and_is_no_error() {
     let two = format!("{}\nbad\n", good_row(TABLE));
     scratch.only(TABLE, two.as_bytes());
     let reject = ["--allow-missing", "--overwrite", "--on-bad-row", "reject"];
-    let rejected = scratch.convert(&reject);
-    assert!(
-        rejected.stderr.contains("2 rows read"),
-        "{}",
-        rejected.stderr
-    );
+    scratch.convert(&reject).prints("2 rows read");
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn a_published_file_matches() {
     let source = shared("google-2011");
     let scratch = Scratch::new();

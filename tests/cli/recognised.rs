@@ -2,7 +2,9 @@
 
 use tracelake_schema::{Syntax, TRACES, Table, Trace};
 
-use tracelake_testkit::{Scratch, committed_sample, convert, good_row, gzip, manifest, run, trace};
+use tracelake_testkit::{
+    Scratch, committed_sample, convert, good_line, good_row, gzip, manifest, run, trace,
+};
 
 /// A name that tables of two data sets have, one in CSV and one in JSON lines.
 fn shared_name() -> (&'static str, &'static Trace) {
@@ -52,11 +54,7 @@ fn the_rows_of_a_table_decide_between_two_traces_with_its_name() {
         let file = scratch.src().join(name).join("rows.csv.gz");
         let plan = run(["convert", file.to_str().unwrap(), "out", "--dry-run"]);
         assert_eq!(plan.code, 0, "{}", plan.stderr);
-        assert!(
-            plan.stdout.contains(&format!("as {expected}\n")),
-            "{}",
-            plan.stdout
-        );
+        plan.shows(&format!("as {expected}\n"));
     }
 }
 
@@ -71,9 +69,9 @@ fn a_row_with_the_fields_of_several_tables_asks_which_one_it_is() {
         .iter()
         .filter(|table| table.fields.len() == 6);
     for table in fitting {
-        assert!(run.message().contains(table.name), "{}", run.message());
+        run.says(table.name);
     }
-    assert!(run.message().contains("--tables"), "{}", run.message());
+    run.says("--tables");
 }
 
 #[test]
@@ -91,8 +89,7 @@ fn the_quoted_file_is_known_by_its_header_under_any_name() {
     let table = quoted();
     let scratch = Scratch::new();
     scratch.file("download.csv", format!("{}\n", header(table)).as_bytes());
-    let run = convert(&scratch.src().join("download.csv"), &scratch.out(), &[]);
-    run.well();
+    convert(&scratch.src().join("download.csv"), &scratch.out(), &[]).well();
     assert_eq!(manifest(&scratch.out())["tables"][0]["name"], table.name);
 }
 
@@ -107,26 +104,24 @@ fn csv_in_place_of_json_lines_is_refused_before_any_work() {
     let scratch = Scratch::new();
     let name = format!("{}.csv", table.name);
     scratch.file(&name, b"time,collection_id\n1,2\n");
-    let run = convert(
+    convert(
         &scratch.src().join(name),
         &scratch.out(),
         &["--on-bad-row", "reject"],
-    );
-    assert_eq!(run.code, 4, "{}", run.stderr);
-    assert!(run.message().contains("JSON lines"), "{}", run.message());
+    )
+    .refuses(4, "JSON lines");
     assert!(!scratch.out().exists());
 }
 
 #[test]
 fn when_nearly_every_row_is_bad_the_file_is_in_doubt_under_both_policies() {
-    let wrong = format!("{}\n", good_row("machine_attributes")).repeat(30);
+    let wrong = good_line("machine_attributes").repeat(30);
     let wrong = wrong.replace(',', "x,");
     let scratch = Scratch::new();
     scratch.only("machine_attributes", wrong.as_bytes());
     let doubt = "30 of the first 30 rows are bad: this looks like the wrong table or trace";
     let fail = scratch.convert(&[]);
-    assert_eq!(fail.code, 4, "{}", fail.stderr);
-    assert!(fail.message().contains(doubt), "{}", fail.message());
+    fail.refuses(4, doubt);
     assert!(
         !fail.message().contains("--on-bad-row"),
         "{}",
@@ -148,7 +143,7 @@ fn when_nearly_every_row_is_bad_the_file_is_in_doubt_under_both_policies() {
 
 #[test]
 fn a_few_bad_rows_put_no_file_in_doubt() {
-    let good = format!("{}\n", good_row("job_events")).repeat(30);
+    let good = good_line("job_events").repeat(30);
     let scratch = Scratch::new();
     scratch.only("job_events", format!("x,\n{good}x,\n").as_bytes());
     let reject = scratch.convert(&["--on-bad-row", "reject"]);

@@ -5,9 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::bad_rows::VALUES;
-use tracelake_testkit::{
-    Scratch, good_row, manifest, output_path, read_output, row_with, run, table,
-};
+use tracelake_testkit::{Scratch, good_row, manifest, output_path, read_output, row_with, table};
 
 const REJECTS: &str = "_tracelake/rejects";
 
@@ -42,13 +40,7 @@ fn every_bad_value_is_set_aside_with_its_place() {
             Ok(row) => assert_eq!(reject["raw"], row, "{what}"),
             Err(_) => assert!(reject["raw_base64"].is_string(), "{what}"),
         }
-        let (src, out) = (scratch.src(), scratch.out());
-        let verify = run([
-            "verify",
-            out.to_str().unwrap(),
-            "--source",
-            src.to_str().unwrap(),
-        ]);
+        let verify = scratch.verify();
         assert_eq!(verify.code, 0, "{what}: {}", verify.stderr);
     }
 }
@@ -62,8 +54,7 @@ fn too_many_rejects_end_the_run() {
     assert_eq!(run.code, 4, "{}", run.stderr);
     run.message();
     assert!(!scratch.out().exists());
-    let run = scratch.convert(&[&arguments[..], &["3"]].concat());
-    assert_eq!(run.code, 3, "{}", run.stderr);
+    scratch.convert(&[&arguments[..], &["3"]].concat()).exits(3);
 }
 
 /// Without a bad row the two policies differ in nothing but the manifest's option.

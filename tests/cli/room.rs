@@ -43,6 +43,7 @@ fn a_lake_that_cannot_fit_is_refused_before_any_work() {
     assert_eq!(shard.code, 6, "{}", shard.stderr);
     assert!(!scratch.out().exists(), "a plan was left behind");
     // The other shard has no file.
-    let other = scratch.convert(&["--trace", trace().name, "--shard", "1/2"]);
-    assert_eq!(other.code, 0, "{}", other.stderr);
+    scratch
+        .convert(&["--trace", trace().name, "--shard", "1/2"])
+        .well();
 }

@@ -47,9 +47,7 @@ fn a_lake_has_the_tables_that_it_has() {
         (lacks, "the lake has no table"),
         ("job_event", "did you mean"),
     ] {
-        let refused = run(["schema", lake, table, "--as", "duckdb"]);
-        assert_eq!(refused.code, 2, "{}", refused.stderr);
-        assert!(refused.message().contains(says), "{}", refused.message());
+        run(["schema", lake, table, "--as", "duckdb"]).refuses(2, says);
     }
 }
 
@@ -58,20 +56,12 @@ fn what_has_no_files_for_sql_is_refused() {
     let scratch = Scratch::with_sample(1, 5);
     scratch.convert_well(&["--format", "arrow"]);
     let out = scratch.out();
-    let refused = run(["schema", out.to_str().unwrap(), "--as", "duckdb"]);
-    assert_eq!(refused.code, 2, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("Arrow files"),
-        "{}",
-        refused.message()
-    );
+    run(["schema", out.to_str().unwrap(), "--as", "duckdb"]).refuses(2, "Arrow files");
     let empty = scratch.path().join("nothing");
     fs::create_dir(&empty).unwrap();
     let refused = run(["schema", empty.to_str().unwrap()]);
     assert!([1, 2].contains(&refused.code), "{}", refused.stderr);
     fs::create_dir(empty.join("_tracelake")).unwrap();
-    let refused = run(["schema", empty.to_str().unwrap()]);
-    assert_eq!(refused.code, 6, "{}", refused.stderr);
-    let refused = run(["schema", "nosuch-trace"]);
-    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    run(["schema", empty.to_str().unwrap()]).exits(6);
+    run(["schema", "nosuch-trace"]).exits(2);
 }

@@ -2,7 +2,7 @@
 
 use tracelake_schema::{Kind, TRACES};
 
-use tracelake_testkit::{run, shared};
+use tracelake_testkit::{generate, shared};
 
 /// Shares of empty and of zero fields may differ by this much.
 const SHARE: f64 = 0.06;
@@ -12,10 +12,7 @@ const MEDIAN: f64 = 0.3;
 const P90: f64 = 0.5;
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn measured_columns_look_like_the_published_ones() {
     let heads = shared("google-2011-heads");
     let trace = TRACES
@@ -30,12 +27,7 @@ fn measured_columns_look_like_the_published_ones() {
         .expect("a trace of the published rows");
     let directory = tempfile::tempdir().unwrap();
     let generated = directory.path().join("generated");
-    let made = run([
-        "generate".as_ref(),
-        trace.name.as_ref(),
-        generated.as_os_str(),
-    ]);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    generate(trace.name, &generated, &[]);
     let pairs = tracelake_testkit::shape::compare(trace, &heads, &generated);
     assert!(pairs.len() > 30);
     let mut far = Vec::new();

@@ -8,7 +8,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tracelake_testkit::{Run, Scratch, program, run, trace};
+use tracelake_testkit::{Run, Scratch, generate, program, trace};
 
 /// The longest time that counts as at once.
 pub(crate) const AT_ONCE: Duration = Duration::from_secs(5);
@@ -23,17 +23,8 @@ pub(crate) fn busy() -> &'static Scratch {
     BUSY.get_or_init(|| {
         let scratch = Scratch::new();
         fs::remove_dir(scratch.src()).unwrap();
-        let src = scratch.src();
-        let arguments = [
-            "generate",
-            trace().name,
-            src.to_str().unwrap(),
-            "--parts",
-            "4",
-            "--rows",
-            "60000",
-        ];
-        assert_eq!(run(arguments).code, 0);
+        let size = ["--parts", "4", "--rows", "60000"];
+        generate(trace().name, &scratch.src(), &size);
         scratch.convert_well(&[]);
         scratch
     })

@@ -5,7 +5,7 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use tracelake_testkit::{
-    Score, Scratch, convert, ended, ensure, finished_lake, good_row, gzip, program, run, trace,
+    Score, Scratch, convert, ended, ensure, finished_lake, good_line, gzip, program, run, trace,
     tree,
 };
 
@@ -67,13 +67,8 @@ fn a_full_stdout_is_one_clear_error() {
         &["--version"],
     ] {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let run = ended(program().args(arguments).stdout(full).output().unwrap());
-        assert_eq!(run.code, 1, "{}", run.stderr);
-        assert!(
-            run.message().contains("cannot write to stdout"),
-            "{}",
-            run.stderr
-        );
+        ended(program().args(arguments).stdout(full).output().unwrap())
+            .refuses(1, "cannot write to stdout");
     }
 }
 
@@ -162,13 +157,12 @@ const NOT_FINISHED: &str = "not a finished lake: it has no manifest";
 fn an_unfinished_lake_is_told_apart() {
     let scratch = Scratch::with_sample(1, 10);
     // The smallest part comes last, and is cut.
-    let cut = gzip(format!("{}\n", good_row("task_constraints")).as_bytes());
+    let cut = gzip(good_line("task_constraints").as_bytes());
     scratch.file(
         "task_constraints/part-00000-of-00001.csv.gz",
         &cut[..cut.len() - 4],
     );
-    let failed = scratch.convert(&["--threads", "1"]);
-    assert_eq!(failed.code, 5, "{}", failed.stderr);
+    scratch.convert(&["--threads", "1"]).exits(5);
     let out = scratch.out();
     assert!(
         out.join("_tracelake/facts/job_events").exists(),

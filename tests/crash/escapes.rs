@@ -166,10 +166,7 @@ fn a_source_file_with_control_characters_in_its_name_is_refused() {
     let mut score = Score::new("hostile names of a file that is named alone");
     for name in ["a\nb", "\x1b[31m", "a\u{9b}b", "a b", "é", "a'b$"] {
         let scratch = Scratch::new();
-        scratch.only(
-            "job_events",
-            format!("{}\n", good_row("job_events")).as_bytes(),
-        );
+        scratch.good("job_events");
         let part = scratch.src().join("job_events/part-00000-of-00001.csv.gz");
         let named = scratch.path().join(format!("{name}.csv.gz"));
         fs::rename(part, &named).unwrap();
@@ -229,7 +226,7 @@ fn strings_of_a_manifest_are_escaped() {
     let mut score = Score::one_in(7, "hostile strings of a manifest");
     let source = Scratch::new();
     for name in ["job_events", "machine_events"] {
-        source.only(name, format!("{}\n", good_row(name)).as_bytes());
+        source.good(name);
     }
     for pointer in STRINGS {
         for hostile in HOSTILE
@@ -313,10 +310,7 @@ fn a_hostile_schema_csv_is_refused_in_one_line() {
     let mut score = Score::new("hostile schema.csv");
     for (what, text, code) in schemas() {
         let scratch = Scratch::new();
-        scratch.only(
-            "job_events",
-            format!("{}\n", good_row("job_events")).as_bytes(),
-        );
+        scratch.good("job_events");
         scratch.file("schema.csv", &text);
         let run = scratch.convert(&[]);
         let outcome = one_error(&run, &[code]).and_then(|()| {
@@ -365,10 +359,7 @@ fn hostile_checksums_are_refused_in_one_line() {
     }
     for (what, text, code) in lists {
         let scratch = Scratch::new();
-        scratch.only(
-            "job_events",
-            format!("{}\n", good_row("job_events")).as_bytes(),
-        );
+        scratch.good("job_events");
         scratch.file("SHA256SUM", &text);
         let run = scratch.convert(&[]);
         let outcome = if code == 0 {

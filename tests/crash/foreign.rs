@@ -9,10 +9,7 @@ use tracelake_testkit::{
 /// A finished lake of one part.
 fn finished() -> Scratch {
     let scratch = Scratch::new();
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.good("job_events");
     scratch.convert_well(&[]);
     scratch
 }
@@ -90,17 +87,11 @@ fn unnamed_outputs_are_removed_by_a_command_alone() {
     assert_eq!(refused.code, 6, "{}", refused.stderr);
     let run = tracelake_testkit::run(["commit", out.to_str().unwrap(), "--remove-unnamed"]);
     // It says what else is to be done.
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(
-        run.message()
-            .contains("is committed, and is missing or has another size"),
-        "{}",
-        run.stderr
-    );
+    run.refuses(6, "is committed, and is missing or has another size");
     for path in [&stray[..], rejects] {
-        assert!(refused.message().contains(path), "{}", refused.stderr);
+        refused.says(path);
         let said = format!("warning: removed {path}");
-        assert!(run.stderr.contains(&said), "{}", run.stderr);
+        run.prints(&said);
     }
     scratch.convert_well(&[]);
     assert_same_tree(&tree(&out), &expected, "repaired");

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::crash::child::within_time;
 use tracelake_testkit::{
-    Score, Scratch, convert, copy, ensure, finished_lake, good_row, gzip, manifest, output_path,
-    tree, write_facts, write_manifest,
+    Score, Scratch, convert, copy, ensure, finished_lake, good_line, good_row, gzip, manifest,
+    output_path, tree, write_facts, write_manifest,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -27,8 +27,7 @@ fn neighbours() -> Neighbours {
     for table in ["job_events", "machine_events"] {
         scratch.only(table, format!("{}\nbad\n", good_row(table)).as_bytes());
     }
-    let made = scratch.convert(REJECT);
-    assert_eq!(made.code, 3, "{}", made.stderr);
+    scratch.convert(REJECT).exits(3);
     let outside = scratch.path().join("outside");
     copy(&scratch.out(), &outside);
     for (name, bytes) in tree(&scratch.out().join("job_events/file_number=0")).unwrap() {
@@ -288,7 +287,7 @@ fn a_link_out_of_the_source_is_refused() {
     let mut score = Score::new("links in a source");
     for (link, target, code) in SOURCE_LINKS {
         let scratch = Scratch::new();
-        let row = gzip(format!("{}\n", good_row("job_events")).as_bytes());
+        let row = gzip(good_line("job_events").as_bytes());
         scratch.file("job_events/part-00000-of-00002.csv.gz", &row);
         scratch.file("other/file.gz", &row);
         fs::create_dir(scratch.path().join("outside")).unwrap();
@@ -330,10 +329,7 @@ fn a_pipe_in_place_of_a_file_does_not_hang() {
     let mut score = Score::new("pipes in place of files");
     for path in PIPES {
         let scratch = Scratch::new();
-        scratch.only(
-            "job_events",
-            format!("{}\n", good_row("job_events")).as_bytes(),
-        );
+        scratch.good("job_events");
         copy(finished_lake(), &scratch.out());
         let fifo = scratch.path().join(path);
         let _ = fs::remove_file(&fifo);
@@ -365,10 +361,7 @@ fn a_pipe_in_place_of_a_file_does_not_hang() {
 #[test]
 fn a_list_of_checksums_opens_nothing() {
     let scratch = Scratch::new();
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.good("job_events");
     let fifo = scratch.path().join("fifo");
     assert!(
         Command::new("mkfifo")
@@ -389,8 +382,7 @@ fn a_list_of_checksums_opens_nothing() {
     }
     scratch.file("SHA256SUM", list.as_bytes());
     let (src, out) = (scratch.src(), scratch.out());
-    let run = within_time(&["convert", src.to_str().unwrap(), out.to_str().unwrap()]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    within_time(&["convert", src.to_str().unwrap(), out.to_str().unwrap()]).well();
     assert!(out.join(output_path("job_events", 0, 1)).exists());
     let _ = convert(&src, &out, &[]);
 }

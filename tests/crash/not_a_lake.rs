@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::crash::child::within_time;
-use tracelake_testkit::{Score, Scratch, copy, ensure, finished_lake, good_row, tree};
+use tracelake_testkit::{Score, Scratch, copy, ensure, finished_lake, good_line, tree};
 
 /// Makes a directory beside another one, which has what a lake has and more.
 type Make = fn(out: &Path, outside: &Path);
@@ -84,7 +84,7 @@ const COMMANDS: &[&[&str]] = &[
 #[test]
 fn what_is_no_lake_stays_as_it_is() {
     let scratch = Scratch::new();
-    let row = format!("{}\n", good_row("job_events"));
+    let row = good_line("job_events");
     scratch.only("job_events", row.as_bytes());
     let outside = scratch.path().join("outside");
     copy(finished_lake(), &outside);
@@ -131,9 +131,7 @@ fn a_commit_without_a_lake_removes_nothing() {
     write(&out.join("_tracelake/staging/0/file"));
     let before = tree(&out);
     for more in [&[][..], &["--remove-unnamed"]] {
-        let run = within_time(&[&["commit", out.to_str().unwrap()], more].concat());
-        assert_eq!(run.code, 6, "{}", run.stderr);
-        assert!(run.message().contains("not a lake"), "{}", run.stderr);
+        within_time(&[&["commit", out.to_str().unwrap()], more].concat()).refuses(6, "not a lake");
         assert_eq!(tree(&out), before);
     }
 }

@@ -3,12 +3,12 @@
 use std::fs;
 
 use crate::crash::child::measured;
-use tracelake_testkit::{Score, Scratch, ensure, good_row, program, seal};
+use tracelake_testkit::{Score, Scratch, ensure, good_line, program, seal};
 
 #[test]
 fn a_name_with_a_huge_number_is_refused_or_costs_nothing() {
     let mut score = Score::new("huge numbers in names");
-    let row = format!("{}\n", good_row("job_events"));
+    let row = good_line("job_events");
     for (name, arguments, code) in [
         ("part-00000-of-4294967295.csv", &[][..], 1),
         ("part-00000-of-4294967295.csv", &["--allow-missing"], 1),
@@ -39,7 +39,7 @@ fn a_name_with_a_huge_number_is_refused_or_costs_nothing() {
 #[test]
 fn a_huge_number_of_shards_is_refused() {
     let mut score = Score::new("huge numbers of shards");
-    let row = format!("{}\n", good_row("job_events"));
+    let row = good_line("job_events");
     let scratch = Scratch::new();
     scratch.file("job_events/part-00000-of-00001.csv", row.as_bytes());
     let shard = |shard: &str| {

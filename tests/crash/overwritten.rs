@@ -40,7 +40,7 @@ fn nothing_changes_before_the_end() {
     // The same command goes on where it stopped.
     let run = scratch.convert(&[OVERWRITE, &["--progress", "json"]].concat());
     run.well();
-    assert!(run.stderr.contains("\"event\":\"kept\""), "{}", run.stderr);
+    run.prints("\"event\":\"kept\"");
     assert_same_tree(&tree(&scratch.out()), &tree(&fresh), "resumed");
     assert!(!beside(&scratch, "new").exists());
 }
@@ -82,9 +82,7 @@ fn a_directory_of_others_is_in_the_way() {
         if let Some(mark) = mark {
             fs::write(beside(&scratch, "new").join(MARK), mark).unwrap();
         }
-        let run = scratch.convert(OVERWRITE);
-        assert_eq!(run.code, 6, "{}", run.stderr);
-        assert!(run.message().contains("move it away"), "{}", run.message());
+        scratch.convert(OVERWRITE).refuses(6, "move it away");
         assert_same_tree(&tree(&scratch.out()), &before, "refused");
         assert_eq!(fs::read(&thesis).unwrap(), b"x");
     }
@@ -101,13 +99,9 @@ fn a_link_is_not_replaced() {
     fs::rename(scratch.out(), &real).unwrap();
     std::os::unix::fs::symlink(&real, scratch.out()).unwrap();
     let before = tree(&real);
-    let run = scratch.convert(OVERWRITE);
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(
-        run.message().contains("name what it points to"),
-        "{}",
-        run.message()
-    );
+    scratch
+        .convert(OVERWRITE)
+        .refuses(6, "name what it points to");
     assert_same_tree(&tree(&real), &before, "refused");
     convert(&scratch.src(), &real, OVERWRITE).well();
 }

@@ -9,7 +9,8 @@ use tracelake_core::seal;
 use tracelake_schema::TRACES;
 
 use tracelake_testkit::{
-    Score, Scratch, assert_same_tree, convert, copy, ensure, good_row, output_path, run, tree,
+    Score, Scratch, assert_same_tree, convert, copy, ensure, generate, good_line, output_path, run,
+    tree,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -25,7 +26,7 @@ struct Small {
 
 fn small() -> Small {
     let scratch = Scratch::new();
-    let rows = |table: &str, rows: usize| format!("{}\n", good_row(table)).repeat(rows);
+    let rows = |table: &str, rows: usize| good_line(table).repeat(rows);
     scratch.only("job_events", rows("job_events", 40).as_bytes());
     scratch.only("machine_events", rows("machine_events", 20).as_bytes());
     scratch.only("task_constraints", rows("task_constraints", 1).as_bytes());
@@ -35,8 +36,7 @@ fn small() -> Small {
     let last = "task_constraints/part-00000-of-00001.csv.gz";
     let whole = fs::read(scratch.src().join(last)).unwrap();
     scratch.file(last, &whole[..20]);
-    let failed = convert(&scratch.src(), &left, &["--threads", "1"]);
-    assert_eq!(failed.code, 5, "{}", failed.stderr);
+    convert(&scratch.src(), &left, &["--threads", "1"]).exits(5);
     scratch.file(last, &whole);
     Small { scratch, left }
 }
@@ -260,27 +260,18 @@ fn a_damaged_manifest_is_replaced_by_a_run_that_makes_every_output() {
     let trace = derives.unwrap();
     let scratch = Scratch::new();
     fs::remove_dir(scratch.src()).unwrap();
-    let src = scratch.src();
-    let generate = ["generate", trace.name, src.to_str().unwrap()];
-    let made = run(generate.into_iter().chain(["--rows", "60"]));
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    generate(trace.name, &scratch.src(), &["--rows", "60"]);
     let derive = ["--derive", "dag"];
     scratch.convert_well(&derive);
     assert!(scratch.out().join(trace.derived[0].table.name).is_dir());
     let expected = tree(&scratch.out());
     fs::write(scratch.out().join(MANIFEST), "{}").unwrap();
-    let without = scratch.convert(&[]);
-    assert_eq!(without.code, 6, "{}", without.stderr);
+    scratch.convert(&[]).exits(6);
     scratch.convert_well(&derive);
     assert_same_tree(&tree(&scratch.out()), &expected, "again");
     fs::remove_file(scratch.out().join(MANIFEST)).unwrap();
     let unnamed = scratch.convert(&derive);
-    assert_eq!(unnamed.code, 6, "{}", unnamed.stderr);
-    assert!(
-        unnamed.message().contains("--remove-unnamed"),
-        "{}",
-        unnamed.stderr
-    );
+    unnamed.refuses(6, "--remove-unnamed");
     run([
         "commit",
         scratch.out().to_str().unwrap(),
@@ -375,7 +366,7 @@ fn a_source_that_changed_is_refused_with_its_name() {
             assert_eq!(run.code, 6, "{}", run.stderr);
             let says = "job_events/part-00000-of-00001.csv.gz: job_events: is not the file that the \
                         lake was made from";
-            assert!(run.message().contains(says), "{}", run.stderr);
+            run.says(says);
             assert_same_tree(&tree(out), &before, "refused");
         }
     }

@@ -170,8 +170,7 @@ fn rejecting_rows_takes_time_in_proportion_to_them() {
     scratch.only("job_events", chunk.repeat(4).as_bytes());
     let (src, out) = (scratch.src(), scratch.out());
     let arguments = ["convert", src.to_str().unwrap(), out.to_str().unwrap()];
-    let run = within_time(&[&arguments[..], &["--on-bad-row", "reject"]].concat());
-    assert_eq!(run.code, 3, "{}", run.stderr);
+    within_time(&[&arguments[..], &["--on-bad-row", "reject"]].concat()).exits(3);
     let rows = chunk.lines().count() * 4;
     assert_eq!(
         manifest(&out)["tables"][0]["parts"][0]["rows_rejected"],
@@ -354,10 +353,9 @@ fn a_second_run_on_the_same_lake_works_beside_the_first() {
     let over = convert(&busy().src(), &out, &["--overwrite"]);
     assert_eq!(over.code, 6, "{}", over.stderr);
     let says = "another tracelake is working on this lake";
-    assert!(over.message().contains(says), "{}", over.stderr);
+    over.says(says);
     for more in [&["--tables", "job_events"][..], &[]] {
-        let second = convert(&busy().src(), &out, more);
-        assert_eq!(second.code, 0, "{}", second.stderr);
+        convert(&busy().src(), &out, more).well();
     }
     let (first, _) = working.end();
     assert_eq!(first.code, 0, "{}", first.stderr);

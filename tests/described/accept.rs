@@ -8,7 +8,7 @@ use super::language::{CODES, one_table};
 use crate::streams::{tar, two_tables};
 use tracelake_schema::{Column, Table};
 use tracelake_testkit::{
-    Run, Scratch, convert, good_row, gzip, manifest, read_arrow, read_output, rows, run, table,
+    Scratch, convert, good_row, gzip, manifest, read_arrow, read_output, rows, run, table,
     write_manifest,
 };
 
@@ -28,16 +28,6 @@ fn as_floats(row: &str, name: &str) -> (String, u64) {
     });
     let row = fields.collect::<Vec<_>>().join(",");
     (row, floats)
-}
-
-fn verified(scratch: &Scratch) -> Run {
-    let (out, source) = (scratch.out(), scratch.src());
-    run([
-        "verify",
-        out.to_str().unwrap(),
-        "--source",
-        source.to_str().unwrap(),
-    ])
 }
 
 #[test]
@@ -61,20 +51,12 @@ fn what_pandas_saved_again_is_read_on_request() {
         "job_events/part-00001-of-00002.csv.gz",
         &gzip(format!("{floats}\n").as_bytes()),
     );
-    let refused = scratch.convert(&["--threads", "1"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("pass --accept header"),
-        "{}",
-        refused.message()
-    );
-    let refused = scratch.convert(&["--accept", "header"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("pass --accept integral-floats"),
-        "{}",
-        refused.message()
-    );
+    scratch
+        .convert(&["--threads", "1"])
+        .refuses(4, "pass --accept header");
+    scratch
+        .convert(&["--accept", "header"])
+        .refuses(4, "pass --accept integral-floats");
     let accepted = ["--accept", "header,integral-floats"];
     for format in ["parquet", "arrow"] {
         let scratch_out = scratch.path().join(format);
@@ -95,30 +77,21 @@ fn what_pandas_saved_again_is_read_on_request() {
         );
     }
     scratch.convert_well(&accepted);
-    let verified = verified(&scratch);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    scratch.verify().well();
     assert_eq!(
         manifest(&scratch.out())["options"]["accept"],
         "header,integral-floats"
     );
     let out = scratch.out();
-    let released = run(["release", out.to_str().unwrap(), "--allow-missing"]);
-    assert_eq!(released.code, 0, "{}", released.stderr);
+    run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
     let card = std::fs::read_to_string(out.join("README.md")).unwrap();
     assert!(card.contains("1 source file began with a header"), "{card}");
     assert!(card.contains("integers were spelled as a float"), "{card}");
     // Another run on the lake has to say the same.
-    let other = scratch.convert(&[]);
-    assert_eq!(other.code, 6, "{}", other.stderr);
+    scratch.convert(&[]).exits(6);
     let wrong = scratch.convert(&["--accept", "headers"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
-    assert!(
-        wrong
-            .stderr
-            .contains("expected header, index, bom, integral-floats, null=TEXT"),
-        "{}",
-        wrong.stderr
-    );
+    wrong.prints("expected header, index, bom, integral-floats, null=TEXT");
 }
 
 /// A text of a table as pandas saves it again: with a byte order mark, a header, an index and words for NULL. Returns
@@ -185,8 +158,7 @@ fn a_file_of_another_program_has_the_rows_of_the_published_one() {
                 if more.is_empty() {
                     assert_eq!(ours["nulls_accepted"], nulls);
                 }
-                let verified = verified(&scratch);
-                assert_eq!(verified.code, 0, "{}", verified.stderr);
+                scratch.verify().well();
             }
             let out = scratch.out();
             run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
@@ -243,8 +215,7 @@ fn a_cut_file_of_another_program_has_the_rows_of_the_published_one() {
         .iter()
         .filter_map(|part| part["nulls_accepted"].as_u64());
     assert_eq!(by_part.sum::<u64>(), nulls);
-    let verified = verified(&copied);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    copied.verify().well();
 }
 
 /// A text for NULL that is also a number is NULL, and another spelling of the number isn't, whether the values of a column
@@ -278,8 +249,7 @@ fn a_number_may_be_a_word_for_null() {
             scratch.convert_well(&["--accept", "null=77", "--format", format]);
             let part = &manifest(&scratch.out())["tables"][0]["parts"][0];
             assert_eq!(part["nulls_accepted"], nulls);
-            let verified = verified(&scratch);
-            assert_eq!(verified.code, 0, "{}", verified.stderr);
+            scratch.verify().well();
         }
     }
 }
@@ -298,9 +268,9 @@ fn a_wrong_count_of_what_was_accepted_is_found() {
         let count = &mut json["tables"][0]["parts"][0][format!("{count}_accepted")];
         *count = (count.as_u64().unwrap_or(0) + 1).into();
         write_manifest(&scratch.out(), &json);
-        let found = verified(&scratch);
+        let found = scratch.verify();
         assert_eq!(found.code, 5, "{}", found.stderr);
-        assert!(found.stderr.contains("accepted: "), "{}", found.stderr);
+        found.prints("accepted: ");
     }
     write_manifest(&scratch.out(), &healthy);
     let out = scratch.out();
@@ -320,8 +290,9 @@ fn bad_rows_of_a_file_of_another_program_are_set_aside() {
     let scratch = Scratch::new();
     scratch.only(name, saved.as_bytes());
     let accept = ["--accept", "null=NaN,header,index,bom,null=\\N"];
-    let run = scratch.convert(&[&accept[..], &["--on-bad-row", "reject"]].concat());
-    assert_eq!(run.code, 3, "{}", run.stderr);
+    scratch
+        .convert(&[&accept[..], &["--on-bad-row", "reject"]].concat())
+        .exits(3);
     let path = "_tracelake/rejects/job_events/part-00000-of-00001.ndjson";
     let rejects = std::fs::read_to_string(scratch.out().join(path)).unwrap();
     let rejects: Vec<serde_json::Value> = rejects
@@ -345,8 +316,7 @@ fn bad_rows_of_a_file_of_another_program_are_set_aside() {
         let byte = usize::try_from(reject["byte"].as_u64().unwrap()).unwrap();
         assert!(saved[byte..].starts_with(raw), "{reject}");
     }
-    let verified = verified(&scratch);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    scratch.verify().well();
 }
 
 /// In quoted CSV and JSON lines, a byte order mark; in quoted CSV, an index and a word for NULL too.
@@ -367,13 +337,7 @@ fn other_syntaxes_accept_what_makes_sense() {
         let (scratch, description) = of_syntax(form);
         scratch.file(form.1, text.as_bytes());
         let trace = ["--trace", &description];
-        let refused = scratch.convert(&trace);
-        assert_eq!(refused.code, 4, "{}", refused.stderr);
-        assert!(
-            refused.message().contains("pass --accept bom"),
-            "{}",
-            refused.message()
-        );
+        scratch.convert(&trace).refuses(4, "pass --accept bom");
         for format in ["arrow", "parquet"] {
             let out = scratch.out();
             let _ = std::fs::remove_dir_all(&out);
@@ -389,8 +353,7 @@ fn other_syntaxes_accept_what_makes_sense() {
             assert_eq!(times.values(), &[5, 7, 8]);
             let moods = rows.column(1).as_primitive::<Int32Type>().iter();
             assert_eq!(moods.collect::<Vec<_>>(), [Some(1), None, Some(2)]);
-            let verified = verified(&scratch);
-            assert_eq!(verified.code, 0, "{}", verified.stderr);
+            scratch.verify().well();
         }
     }
 }
@@ -410,8 +373,7 @@ fn accepted_integers_are_selected_by_their_value() {
     let selected = ["--sample", "1/3", "--time", "5s..30s"];
     scratch.convert_well(&[&selected[..], &["--accept", "integral-floats"]].concat());
     published.convert_well(&selected);
-    let verified = verified(&scratch);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    scratch.verify().well();
     let part = |scratch: &Scratch| manifest(&scratch.out())["tables"][0]["parts"][0].clone();
     let (ours, theirs) = (part(&scratch), part(&published));
     for count in ["rows_out", "rows_not_selected", "time_min", "time_max"] {
@@ -432,13 +394,9 @@ fn a_float_with_a_fraction_stays_a_bad_row() {
         "job_events/part-00000-of-00001.csv.gz",
         &gzip(format!("{row}\n").as_bytes()),
     );
-    let refused = scratch.convert(&["--accept", "integral-floats"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("not an integer"),
-        "{}",
-        refused.message()
-    );
+    scratch
+        .convert(&["--accept", "integral-floats"])
+        .refuses(4, "not an integer");
 }
 
 /// Rows of quoted CSV and of JSON lines with 4 integers spelled as floats, a row without any, and a bad row. The last
@@ -485,18 +443,19 @@ fn integers_in_quoted_csv_and_json_may_be_floats_on_request() {
         let refused = scratch.convert(&trace);
         assert_eq!(refused.code, 4, "{}", refused.stderr);
         let says = "pass --accept integral-floats";
-        assert!(refused.message().contains(says), "{}", refused.message());
+        refused.says(says);
         let accept = ["--accept", "integral-floats"];
         let strict = scratch.convert(&[trace, accept].concat());
         assert_eq!(strict.code, 4, "{}", strict.stderr);
         let says = "readings.mood: not an integer in decimal digits: '1.5'";
-        assert!(strict.message().contains(says), "{}", strict.message());
+        strict.says(says);
         let options = [&trace[..], &accept, &["--on-bad-row", "reject"]].concat();
         for format in ["arrow", "parquet"] {
             let out = scratch.out();
             let _ = std::fs::remove_dir_all(&out);
-            let run = scratch.convert(&[&options[..], &["--format", format]].concat());
-            assert_eq!(run.code, 3, "{}", run.stderr);
+            scratch
+                .convert(&[&options[..], &["--format", format]].concat())
+                .exits(3);
             let part = &manifest(&out)["tables"][0]["parts"][0];
             assert_eq!(part["integral_floats_accepted"], 4, "{form:?}");
             assert_eq!(
@@ -518,8 +477,7 @@ fn integers_in_quoted_csv_and_json_may_be_floats_on_request() {
             assert_eq!(moods.collect::<Vec<_>>(), [Some(1), None, Some(2)]);
             let items = rows.column(2).as_list::<i32>().values();
             assert_eq!(items.as_primitive::<Int64Type>().values(), &[1, 2, 3]);
-            let verified = verified(&scratch);
-            assert_eq!(verified.code, 0, "{}", verified.stderr);
+            scratch.verify().well();
         }
         // A range of time is of the values.
         std::fs::remove_dir_all(scratch.out()).unwrap();
@@ -530,7 +488,6 @@ fn integers_in_quoted_csv_and_json_may_be_floats_on_request() {
             (&2.into(), &2.into())
         );
         assert_eq!(part["integral_floats_accepted"], 1);
-        let verified = verified(&scratch);
-        assert_eq!(verified.code, 0, "{}", verified.stderr);
+        scratch.verify().well();
     }
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::{Cursor, Write};
 
+use crate::streams::tar_gz;
 use arrow_array::cast::AsArray;
 use tracelake_core::seal::sha256;
-use tracelake_testkit::{Scratch, convert, gzip, manifest, read_output, run};
+use tracelake_testkit::{Scratch, convert, manifest, read_output, run};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -20,20 +21,6 @@ fn zip(members: &[(&str, &str)]) -> Vec<u8> {
         zip.write_all(text.as_bytes()).unwrap();
     }
     zip.finish().unwrap().into_inner()
-}
-
-/// A tar archive of these members, compressed with gzip.
-fn tar_gz(members: &[(&str, &str)]) -> Vec<u8> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for (name, text) in members {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        archive
-            .append_data(&mut header, name, text.as_bytes())
-            .unwrap();
-    }
-    gzip(&archive.into_inner().unwrap())
 }
 
 /// The file number, the rows and the source of each part.
@@ -172,18 +159,18 @@ fn an_archive_can_hold_many_parts() {
         let out = scratch.path().join(name);
         let made = match name {
             "again" => {
-                let some = convert(
+                convert(
                     &scratch.src(),
                     &out,
                     &[&trace[..], &["--parts", "2"]].concat(),
-                );
-                assert_eq!(some.code, 0, "{}", some.stderr);
+                )
+                .well();
                 convert(&scratch.src(), &out, &trace)
             }
             _ => {
                 for shard in ["0/2", "1/2"] {
                     let shard = [&trace[..], &["--shard", shard]].concat();
-                    assert_eq!(convert(&scratch.src(), &out, &shard).code, 0);
+                    convert(&scratch.src(), &out, &shard).exits(0);
                 }
                 run(["commit", out.to_str().unwrap()])
             }
@@ -192,8 +179,7 @@ fn an_archive_can_hold_many_parts() {
         let again = fs::read(out.join("_tracelake/manifest.json")).unwrap();
         assert!(again == whole, "{name}");
     }
-    let released = run(["release", scratch.out().to_str().unwrap()]);
-    assert_eq!(released.code, 0, "{}", released.stderr);
+    run(["release", scratch.out().to_str().unwrap()]).well();
 }
 
 #[test]

@@ -38,13 +38,7 @@ fn a_bucket_has_the_description_too() {
     same("one run");
     well(&server, &["convert", source, out, "--trace", trace]);
     same("again");
-    let refused = run(&server, &["convert", source, out, "--trace", other]);
-    assert_eq!(refused.code, 6, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("description was "),
-        "{}",
-        refused.message()
-    );
+    run(&server, &["convert", source, out, "--trace", other]).refuses(6, "description was ");
     same("after a refusal");
     for command in ["inspect", "verify"] {
         well(&server, &[command, out]);
@@ -57,13 +51,13 @@ fn a_bucket_has_the_description_too() {
             "convert", source, shards, "--trace", trace, "--shard", "0/2",
         ],
     );
-    let refused = run(
+    run(
         &server,
         &[
             "convert", source, shards, "--trace", other, "--shard", "1/2",
         ],
-    );
-    assert_eq!(refused.code, 6, "{}", refused.stderr);
+    )
+    .exits(6);
     well(
         &server,
         &[
@@ -96,7 +90,7 @@ fn a_lake_of_another_description_is_refused() {
     let refused = run(&server, &["convert", source, out, "--trace", other]);
     assert_eq!(refused.code, 6, "{}", refused.stderr);
     let says = "description was ";
-    assert!(refused.message().contains(says), "{}", refused.message());
+    refused.says(says);
     well(&server, &["convert", source, out, "--trace", trace]);
     well(&server, &["verify", out]);
     let kept = server.objects("bucket/lake/_tracelake/");

@@ -51,17 +51,11 @@ fn cells_of_a_description_are_partitions() {
     convert(&source.join("garden_roses"), &parted, &one).well();
     let renamed = scratch.path().join("downloads");
     tracelake_testkit::copy(&source.join("garden_herbs"), &renamed);
-    let refused = convert(&renamed, &parted, &one);
-    assert_eq!(refused.code, 6, "{}", refused.stderr);
+    convert(&renamed, &parted, &one).exits(6);
     convert(&renamed, &parted, &["--trace", &trace, "--cell", "herbs"]).well();
     assert_same_tree(&tree(&parted), &whole, "one cell after the other");
-    let unknown = convert(&renamed, &parted, &["--trace", &trace, "--cell", "weeds"]);
-    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
-    assert!(
-        unknown.message().contains("its cells are herbs, roses"),
-        "{}",
-        unknown.message()
-    );
+    convert(&renamed, &parted, &["--trace", &trace, "--cell", "weeds"])
+        .refuses(2, "its cells are herbs, roses");
 
     // The lake works without the file, in a process that knows the cells by the lake alone.
     fs::remove_file(&trace).unwrap();
@@ -89,11 +83,12 @@ fn a_cell_that_the_description_lacks_is_found() {
     // No run can have made this directory, so none removes it.
     let table = out.join("rain");
     tracelake_testkit::copy(&table.join("cell=roses"), &table.join("cell=weeds"));
-    assert_eq!(verify().code, 5);
-    let again = scratch.convert(&["--trace", &trace, "--overwrite"]);
-    assert_eq!(again.code, 6, "{}", again.stderr);
+    verify().exits(5);
+    scratch
+        .convert(&["--trace", &trace, "--overwrite"])
+        .exits(6);
     fs::remove_dir_all(table.join("cell=weeds")).unwrap();
-    assert_eq!(verify().code, 0);
+    verify().exits(0);
     // A manifest may say anything.
     let manifest = out.join("_tracelake/manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
@@ -106,6 +101,6 @@ fn a_cell_that_the_description_lacks_is_found() {
         fs::write(&manifest, tracelake_testkit::seal(&lie)).unwrap();
         let found = verify();
         assert!([5, 6].contains(&found.code), "{}", found.stderr);
-        assert!(found.stderr.contains(says), "{}", found.stderr);
+        found.prints(says);
     }
 }

@@ -24,11 +24,7 @@ fn a_lake_works_without_the_file_that_described_it() {
 
     let schema = run(["schema", trace, "rain"]);
     assert_eq!(schema.code, 0, "{}", schema.stderr);
-    assert!(
-        schema.stdout.contains("How much fell."),
-        "{}",
-        schema.stdout
-    );
+    schema.shows("How much fell.");
     fs::remove_file(&file).unwrap();
     let lake = out.to_str().unwrap();
     let source = scratch.src();
@@ -82,12 +78,7 @@ fn another_description_is_another_lake() {
     scratch.convert_well(&["--trace", trace, "--tables", "plants"]);
     let before = tree(&scratch.out());
     let refused = scratch.convert(&["--trace", other]);
-    assert_eq!(refused.code, 6, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("description was "),
-        "{}",
-        refused.message()
-    );
+    refused.refuses(6, "description was ");
     assert_same_tree(&tree(&scratch.out()), &before, "refused");
     scratch.convert_well(&["--trace", trace]);
     // With --overwrite, it is that of the new lake, or none.
@@ -112,13 +103,9 @@ fn shards_with_different_descriptions_refuse_each_other() {
     let scratch = Scratch::new();
     let (trace, other) = &two_gardens(&scratch);
     scratch.convert_well(&["--trace", trace, "--shard", "0/2"]);
-    let refused = scratch.convert(&["--trace", other, "--shard", "1/2"]);
-    assert_eq!(refused.code, 6, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("description was "),
-        "{}",
-        refused.message()
-    );
+    scratch
+        .convert(&["--trace", other, "--shard", "1/2"])
+        .refuses(6, "description was ");
     scratch.convert_well(&["--trace", trace, "--shard", "1/2"]);
     fs::remove_file(trace).unwrap();
     let lake = scratch.out();
@@ -187,19 +174,14 @@ fn mistakes_have_their_file_line_key_and_what_is_allowed() {
     }
     assert!(!scratch.out().exists());
     let taken = describe(&scratch, "taken.toml", &GARDEN.replace("garden-1", builtin));
-    let taken = run(["schema", taken.to_str().unwrap()]);
-    assert!(
-        taken.message().contains("a built-in trace has this name"),
-        "{}",
-        taken.message()
-    );
+    run(["schema", taken.to_str().unwrap()]).says("a built-in trace has this name");
     for (file, says) in [
         ("no/such.toml", "there is no such description of a trace"),
         (scratch.src().to_str().unwrap(), ""),
     ] {
         let run = run(["schema", file]);
         assert!([1, 2].contains(&run.code), "{}", run.stderr);
-        assert!(run.message().contains(says), "{}", run.message());
+        run.says(says);
     }
 }
 
@@ -220,8 +202,7 @@ fn one_of_several_versions_is_named_after_the_file() {
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
     scratch.convert_well(&["--trace", &format!("{file}#garden-2")]);
     assert_eq!(manifest(&scratch.out())["trace"], "garden-2");
-    let verified = run(["verify", scratch.out().to_str().unwrap()]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    run(["verify", scratch.out().to_str().unwrap()]).well();
 }
 
 #[test]
@@ -243,11 +224,11 @@ fn the_widest_table_is_converted_and_read_back() {
     let file = describe(&scratch, "wide.toml", &text);
     scratch.convert_well(&["--trace", file.to_str().unwrap()]);
     let (out, source) = (scratch.out(), scratch.src());
-    let verified = run([
+    run([
         "verify".as_ref(),
         out.as_os_str(),
         "--source".as_ref(),
         source.as_os_str(),
-    ]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    ])
+    .well();
 }

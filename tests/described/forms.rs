@@ -138,7 +138,7 @@ fn blanks_around_fields_may_be_trimmed() {
     scratch.file("readings.csv", b" 1 , x\n 2\n x , y\n 3 ,z \n");
     let file = describe(&scratch, "weather.toml", &skies("trim = true"));
     let options = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
-    assert_eq!(scratch.convert(&options).code, 3);
+    scratch.convert(&options).exits(3);
     verify_well(&scratch.out(), &scratch.src());
     assert_eq!(rows(&scratch), ["1|x", "3|z"]);
     let entry = fs::read_dir(scratch.out().join("_tracelake/rejects/readings"))

@@ -7,6 +7,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
+use crate::streams::tar;
 use tracelake_testkit::{
     Run, Scratch, convert, gzip, manifest, read_output, run, shared, verify_well,
 };
@@ -53,8 +54,7 @@ pub(super) fn converted(scratch: &Scratch, description: &str) {
     for (out, format) in [("out", "parquet"), ("arrow", "arrow")] {
         let out = scratch.path().join(out);
         let arguments = [&trace[..], &["--format", format]].concat();
-        let made = convert(&scratch.src(), &out, &arguments);
-        assert_eq!(made.code, 0, "{}", made.stderr);
+        convert(&scratch.src(), &out, &arguments).well();
         verified(scratch, &out);
     }
 }
@@ -89,12 +89,7 @@ fn parts_are_numbered_as_published() {
     scratch.file("readings-file-1-of-3.csv.gz", &gzip(b"1\n"));
     scratch.file("readings-file-3-of-3.csv", b"3\n33\n");
     let missing = misfit(&scratch, &description);
-    assert_eq!(missing.code, 1, "{}", missing.stderr);
-    assert!(
-        missing.message().contains("1 of 3 parts are missing: 2"),
-        "{}",
-        missing.message()
-    );
+    missing.refuses(1, "1 of 3 parts are missing: 2");
     scratch.file("readings-file-2-of-3.csv.gz", &gzip(b"2\n"));
     converted(&scratch, &description);
     let parts = &manifest(&scratch.out())["tables"][0]["parts"];
@@ -106,17 +101,9 @@ fn parts_are_numbered_as_published() {
         .out()
         .join("readings/file_number=3/part-00003-of-00003.parquet");
     assert_eq!(read_output(&last).num_rows(), 2);
-    let released = run(["release", scratch.out().to_str().unwrap()]);
-    assert_eq!(released.code, 0, "{}", released.stderr);
+    run(["release", scratch.out().to_str().unwrap()]).well();
     scratch.file("readings-file-0-of-3.csv", b"0\n");
-    let outside = misfit(&scratch, &description);
-    assert!(
-        outside
-            .message()
-            .contains("file number 0 is not from 1 to 3"),
-        "{}",
-        outside.message()
-    );
+    misfit(&scratch, &description).says("file number 0 is not from 1 to 3");
 }
 
 #[test]
@@ -131,9 +118,9 @@ fn a_message_names_no_more_than_a_few_of_the_missing_files() {
     let missing = misfit(&scratch, &one_table(&table, &[("time", INTEGER)]));
     assert_eq!(missing.code, 1, "{}", missing.stderr);
     let says = "999999 of 1000000 files are missing: x-v000-v001.csv, x-v000-v002.csv,";
-    assert!(missing.message().contains(says), "{}", missing.message());
+    missing.says(says);
     let says = "x-v000-v020.csv, and 999,979 more; download them";
-    assert!(missing.message().contains(says), "{}", missing.message());
+    missing.says(says);
 }
 
 #[test]
@@ -147,14 +134,7 @@ fn captures_become_columns() {
     ];
     scratch.file("readings_north.csv", b"1\n2\n");
     let missing = misfit(&scratch, &one_table(table, &columns));
-    assert_eq!(missing.code, 1, "{}", missing.stderr);
-    assert!(
-        missing
-            .message()
-            .contains("1 of 2 files are missing: readings_south.csv;"),
-        "{}",
-        missing.message()
-    );
+    missing.refuses(1, "1 of 2 files are missing: readings_south.csv;");
     scratch.file("readings_south.csv", b"3\n");
     converted(&scratch, &one_table(table, &columns));
     for (number, place, rows) in [(0, "north", 2), (1, "south", 1)] {
@@ -170,17 +150,12 @@ fn captures_become_columns() {
     )
     .unwrap();
     let file = scratch.path().join("weather.toml");
-    let alone = convert(
+    convert(
         &scratch.src().join("elsewhere.csv"),
         &scratch.path().join("alone"),
         &["--trace", file.to_str().unwrap(), "--tables", "readings"],
-    );
-    assert_eq!(alone.code, 4, "{}", alone.stderr);
-    assert!(
-        alone.message().contains("name it readings_{where}.csv"),
-        "{}",
-        alone.message()
-    );
+    )
+    .refuses(4, "name it readings_{where}.csv");
 }
 
 #[test]
@@ -211,12 +186,7 @@ fn a_header_has_to_be_the_published_one() {
         assert!(run.message().contains(says), "{says}: {}", run.message());
     }
     scratch.file("readings.csv", b"Day of Year,sky\r\n1,blue\r\nx,grey\r\n");
-    let bad = misfit(&scratch, &description);
-    assert!(
-        bad.message().contains("readings.csv:3:1: "),
-        "{}",
-        bad.message()
-    );
+    misfit(&scratch, &description).says("readings.csv:3:1: ");
     scratch.file("readings.csv", b"Day of Year,sky\r\n1,blue\r\n2,");
     converted_without_end(&scratch, &description);
 }
@@ -264,8 +234,7 @@ fn separators_comments_nulls_and_integers_as_floats() {
     let file = scratch.path().join("weather.toml");
     let out = scratch.path().join("rejects");
     let arguments = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
-    let rejected = convert(&scratch.src(), &out, &arguments);
-    assert_eq!(rejected.code, 3, "{}", rejected.stderr);
+    convert(&scratch.src(), &out, &arguments).exits(3);
     verify_well(&out, &scratch.src());
     let entry = fs::read_dir(out.join("_tracelake/rejects/readings"))
         .unwrap()
@@ -305,14 +274,9 @@ fn names_that_fit_twice_and_sources_that_fit_nothing() {
                  b = [\"yz\", \"z\"]";
     let description = one_table(table, &[("time", INTEGER)]);
     scratch.file("xyz.csv", b"1\n");
-    let twice = misfit(&scratch, &description);
-    assert_eq!(twice.code, 1, "{}", twice.stderr);
-    assert!(
-        twice
-            .message()
-            .contains("xyz.csv: its name fits the names of readings in several ways"),
-        "{}",
-        twice.message()
+    misfit(&scratch, &description).refuses(
+        1,
+        "xyz.csv: its name fits the names of readings in several ways",
     );
     fs::remove_file(scratch.src().join("xyz.csv")).unwrap();
     scratch.file("station_readings-file-1-of-125.csv.gz", &gzip(b"1\n"));
@@ -334,13 +298,7 @@ fn names_that_fit_twice_and_sources_that_fit_nothing() {
     let table = "files = \"named\"\nnames = [\"o{n}.csv\"]";
     let description = one_table(table, &[("time", INTEGER)]) + two;
     scratch.file("o1.csv", b"1\n");
-    let both = misfit(&scratch, &description);
-    assert!(
-        both.message()
-            .contains("o1.csv: its name fits the tables readings and again"),
-        "{}",
-        both.message()
-    );
+    misfit(&scratch, &description).says("o1.csv: its name fits the tables readings and again");
 }
 
 /// Real rows of published traces, by descriptions of their forms.
@@ -370,23 +328,18 @@ fn real_rows_of_other_traces_are_read() {
         - 1;
     assert_eq!(manifest(&scratch.out())["tables"][0]["rows"], rows);
     let source = scratch.src();
-    let verified = run([
+    run([
         "verify",
         scratch.out().to_str().unwrap(),
         "--source",
         source.to_str().unwrap(),
-    ]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    ])
+    .well();
 }
 
 /// An archive of one member, gzipped.
 fn archive(member: &str, text: &[u8]) -> Vec<u8> {
-    let mut archive = tar::Builder::new(Vec::new());
-    let mut header = tar::Header::new_ustar();
-    header.set_size(text.len() as u64);
-    header.set_mode(0o644);
-    archive.append_data(&mut header, member, text).unwrap();
-    gzip(&archive.into_inner().unwrap())
+    gzip(&tar(&[(member, text)]))
 }
 
 #[test]
@@ -411,22 +364,11 @@ fn an_archive_in_pieces_is_the_archive() {
     tracelake_testkit::assert_same_tree(&tree(&two), &tree(&one), "in pieces");
     assert_eq!(manifest(&two.out())["tables"][0]["rows"], 5_000);
     fs::remove_file(two.src().join("all-readings.tar.gz.partab")).unwrap();
-    let gap = misfit(&two, &description);
-    assert_eq!(gap.code, 1, "{}", gap.stderr);
-    assert!(
-        gap.message().contains("piece 2 of it is missing"),
-        "{}",
-        gap.message()
-    );
+    misfit(&two, &description).refuses(1, "piece 2 of it is missing");
     two.file("all-readings.tar.gz", &archive);
     fs::remove_file(two.src().join("all-readings.tar.gz.partac")).unwrap();
     fs::remove_file(two.src().join("all-readings.tar.gz.partad")).unwrap();
-    let both = misfit(&two, &description);
-    assert!(
-        both.message().contains("is here whole and in pieces"),
-        "{}",
-        both.message()
-    );
+    misfit(&two, &description).says("is here whole and in pieces");
 }
 
 #[test]
@@ -478,6 +420,6 @@ fn fields_can_be_separated_by_blanks() {
     let file = describe(&scratch, "weather.toml", &description);
     let out = scratch.path().join("rejecting");
     let trace = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
-    assert_eq!(convert(&scratch.src(), &out, &trace).code, 3);
+    convert(&scratch.src(), &out, &trace).exits(3);
     verified(&scratch, &out);
 }

@@ -9,8 +9,8 @@ use std::process::Command;
 use tracelake_schema::TRACES;
 use tracelake_testkit::rows::Dice;
 use tracelake_testkit::{
-    Scratch, assert_same_tree, committed_sample, convert, ended, heads, output_path, program,
-    read_output, row_groups, run, shared, tree,
+    Scratch, assert_same_tree, committed_sample, convert, ended, generate, heads, output_path,
+    program, read_output, row_groups, run, shared, tree, verify_well,
 };
 
 type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
@@ -100,12 +100,12 @@ fn any_number_of_threads_with_row_groups_and_rejects() {
     scratch.only("job_events", text.as_bytes());
     let lake = |threads: &str| {
         let out = scratch.path().join(threads);
-        let run = convert(
+        convert(
             &scratch.src(),
             &out,
             &["--on-bad-row", "reject", "--threads", threads],
-        );
-        assert_eq!(run.code, 3, "{}", run.stderr);
+        )
+        .exits(3);
         tree(&out)
     };
     let first = lake("1");
@@ -134,10 +134,7 @@ fn any_number_of_threads_with_row_groups_and_rejects() {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn any_number_of_threads_on_published_data() {
     same_with_any_threads(&shared("google-2011"));
     same_with_any_threads(&heads().src());
@@ -295,11 +292,8 @@ fn row_groups_are_as_small_as_asked_for() {
         // The largest table comes last.
         let table = trace.tables.last().unwrap().name;
         let src = scratch.path().join(trace.name);
-        let (path, count) = (src.to_str().unwrap(), rows.to_string());
-        let generate = [
-            "generate", trace.name, path, "--parts", "1", "--rows", &count,
-        ];
-        run(generate).well();
+        let size = ["--parts", "1", "--rows", &rows.to_string()];
+        generate(trace.name, &src, &size);
         let selected = ["--tables", table, "--parts", "0"];
         let lake = |name: &str, more: &[&str]| {
             let out = scratch.path().join(format!("{}-{name}", trace.name));
@@ -326,10 +320,9 @@ fn row_groups_are_as_small_as_asked_for() {
         let other = convert(&src, &out, &larger);
         assert_eq!(other.code, 6, "{}", other.stderr);
         let says = "row-group-rows was 65536 and is now 100000";
-        assert!(other.stderr.contains(says), "{}", other.stderr);
+        other.prints(says);
         convert(&src, &out, &[&selected[..], &small].concat()).well();
-        let check = run(["verify", out.to_str().unwrap(), "--source", path]);
-        assert_eq!(check.code, 0, "{}", check.stderr);
+        verify_well(&out, &src);
         // The card names the option, so that others make the same bytes.
         run(["release", out.to_str().unwrap(), "--allow-missing"]).well();
         let card = std::fs::read_to_string(out.join("README.md")).unwrap();
@@ -358,7 +351,7 @@ fn row_groups_have_limits() {
     for (options, says) in cases {
         let run = convert(&scratch.src(), &scratch.out(), options);
         assert_eq!(run.code, 2, "{options:?}: {}", run.stderr);
-        assert!(run.stderr.contains(says), "{}", run.stderr);
+        run.prints(says);
         assert!(!scratch.out().exists());
     }
     // As many as usual are the same bytes.

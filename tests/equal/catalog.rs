@@ -7,10 +7,7 @@ use tracelake_schema::{TRACES, Trace};
 use tracelake_testkit::outside;
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn the_catalog_equals_the_published_schema() {
     let mut compared = 0_u32;
     for (index, trace) in TRACES.iter().enumerate() {

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use tracelake_core::seal;
 use tracelake_testkit::{
-    Run, Scratch, assert_same_tree, convert, manifest, output_path, part_path, run, tree, unfinish,
+    Run, Scratch, assert_same_tree, convert, generate, manifest, output_path, part_path, run, tree,
+    unfinish,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -21,12 +22,6 @@ fn finished() -> Scratch {
 
 fn commit(out: &Path, options: &[&str]) -> Run {
     run([&["commit", out.to_str().unwrap()], options].concat())
-}
-
-#[track_caller]
-fn refused(run: &Run, says: &str) {
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(run.message().contains(says), "{}", run.message());
 }
 
 /// Changes the manifest, and gives it the digest of what it says then.
@@ -51,10 +46,10 @@ fn beside_a_damaged_manifest_only_a_run_of_all_parts_works() {
         fs::write(out.join(MANIFEST), json).unwrap();
         let damaged = tree(&out);
         let says = "the manifest is damaged";
-        refused(&scratch.convert(&ONE_TABLE), says);
-        refused(&commit(&out, &[]), says);
-        refused(&commit(&out, &["--forget"]), says);
-        refused(&commit(&out, &["--remove-unnamed"]), says);
+        scratch.convert(&ONE_TABLE).refuses(6, says);
+        commit(&out, &[]).refuses(6, says);
+        commit(&out, &["--forget"]).refuses(6, says);
+        commit(&out, &["--remove-unnamed"]).refuses(6, says);
         assert_same_tree(&tree(&out), &damaged, "refused");
         scratch.convert_well(&[]);
         assert_same_tree(&tree(&out), &undisturbed, "converted again");
@@ -72,11 +67,8 @@ fn a_committed_output_that_is_lost_is_named_until_it_is_made_again() {
         let lost = output_path("task_usage", 1, 2);
         damage(&out.join(&lost));
         let committed = commit(&out, &[]);
-        refused(
-            &committed,
-            "is committed, and is missing or has another size",
-        );
-        assert!(committed.message().contains(&lost), "{}", committed.stderr);
+        committed.refuses(6, "is committed, and is missing or has another size");
+        committed.says(&lost);
         for run in [
             scratch.convert(&ONE_TABLE),
             run(["inspect", out.to_str().unwrap()]),
@@ -103,24 +95,19 @@ fn the_identity_and_the_tables_are_those_of_the_manifest() {
     let own = fs::read(scratch.out().join(identity)).unwrap();
     fs::copy(other.join(identity), scratch.out().join(identity)).unwrap();
     let snappy = [&ONE_TABLE[..], &["--compression", "snappy"]].concat();
-    refused(
-        &scratch.convert(&snappy),
-        "isn't the one that the manifest names",
-    );
-    refused(
-        &commit(&scratch.out(), &[]),
-        "isn't the one that the manifest names",
-    );
+    scratch
+        .convert(&snappy)
+        .refuses(6, "isn't the one that the manifest names");
+    commit(&scratch.out(), &[]).refuses(6, "isn't the one that the manifest names");
     fs::remove_file(scratch.out().join(identity)).unwrap();
-    refused(
-        &commit(&scratch.out(), &[]),
-        "has lost _tracelake/lake.json",
-    );
+    commit(&scratch.out(), &[]).refuses(6, "has lost _tracelake/lake.json");
     fs::write(scratch.out().join(identity), own).unwrap();
     scratch.convert_well(&[]);
     rewrite(&scratch.out(), "\"job_events\"", "\"table_of_later\"");
-    refused(&scratch.convert(&ONE_TABLE), "has no table table_of_later");
-    refused(&commit(&scratch.out(), &[]), "has no table table_of_later");
+    scratch
+        .convert(&ONE_TABLE)
+        .refuses(6, "has no table table_of_later");
+    commit(&scratch.out(), &[]).refuses(6, "has no table table_of_later");
 }
 
 #[test]
@@ -134,24 +121,20 @@ fn overwrite_needs_a_name_and_says_what_an_earlier_one_left() {
         let inside = scratch.out().join("job_events");
         let place = if out == "." { scratch.out() } else { inside };
         program.current_dir(place).arg("convert").arg(&src);
-        let run = tracelake_testkit::ended(program.args([out, "--overwrite"]).output().unwrap());
-        refused(&run, "name it from above");
+        tracelake_testkit::ended(program.args([out, "--overwrite"]).output().unwrap())
+            .refuses(6, "name it from above");
     }
     assert_same_tree(&tree(&scratch.out()), &undisturbed, "not by this name");
     let last = part_path("task_usage", 1, 2);
     let whole = fs::read(src.join(&last)).unwrap();
     scratch.file(&last, &whole[..20]);
-    assert_eq!(scratch.convert(&["--overwrite", "--threads", "1"]).code, 5);
+    scratch.convert(&["--overwrite", "--threads", "1"]).exits(5);
     scratch.file(&last, &whole);
     let snappy = ["--overwrite", "--compression", "snappy"];
     let run = scratch.convert(&snappy);
-    refused(&run, "or remove it");
+    run.refuses(6, "or remove it");
     let new = scratch.path().join(".out.tracelake-new");
-    assert!(
-        run.message().contains(new.to_str().unwrap()),
-        "{}",
-        run.stderr
-    );
+    run.says(new.to_str().unwrap());
     fs::remove_dir_all(&new).unwrap();
     // Killed before its mark was written.
     fs::create_dir_all(new.join("_tracelake")).unwrap();
@@ -177,15 +160,11 @@ fn the_lake_never_has_more_rejects_than_a_run_allows() {
             "2",
         ]
     };
-    assert_eq!(scratch.convert(&of("job_events")).code, 3);
+    scratch.convert(&of("job_events")).exits(3);
     let before = fs::read(scratch.out().join(MANIFEST)).unwrap();
-    let run = scratch.convert(&of("machine_events"));
-    assert_eq!(run.code, 4, "{}", run.stderr);
-    assert!(
-        run.message().contains("more than 2 rows are rejected"),
-        "{}",
-        run.stderr
-    );
+    scratch
+        .convert(&of("machine_events"))
+        .refuses(4, "more than 2 rows are rejected");
     assert_eq!(fs::read(scratch.out().join(MANIFEST)).unwrap(), before);
 }
 
@@ -193,14 +172,7 @@ fn the_lake_never_has_more_rejects_than_a_run_allows() {
 fn a_derived_part_is_committed_with_what_it_was_made_from() {
     let scratch = Scratch::new();
     let src = scratch.src();
-    run([
-        "generate",
-        "alibaba-2018",
-        src.to_str().unwrap(),
-        "--rows",
-        "400",
-    ])
-    .well();
+    generate("alibaba-2018", &src, &["--rows", "400"]);
     for derives in [false, true] {
         let out = scratch.path().join(format!("lake-{derives}"));
         let convert_with = |options: &[&str]| {
@@ -227,11 +199,10 @@ fn a_derived_part_is_committed_with_what_it_was_made_from() {
 fn what_a_command_can_not_do_is_said_before_it_begins() {
     let scratch = finished();
     let out = scratch.out();
-    let forget = commit(&out, &["--forget", "--tables", "jobz"]);
-    assert_eq!(forget.code, 2, "{}", forget.stderr);
+    commit(&out, &["--forget", "--tables", "jobz"]).exits(2);
     fs::create_dir(out.join("README.md")).unwrap();
-    let release = run(["release", out.to_str().unwrap(), "--allow-missing"]);
-    refused(&release, "README.md: is not a file");
+    run(["release", out.to_str().unwrap(), "--allow-missing"])
+        .refuses(6, "README.md: is not a file");
 }
 
 #[test]
@@ -241,8 +212,7 @@ fn a_plan_under_another_name_is_refused() {
     let plans = scratch.out().join("_tracelake/plans");
     let plan = fs::read_dir(&plans).unwrap().next().unwrap().unwrap();
     fs::copy(plan.path(), plans.join("copy.json")).unwrap();
-    let copied = commit(&scratch.out(), &[]);
-    refused(&copied, "a plan under another name than its own");
+    commit(&scratch.out(), &[]).refuses(6, "a plan under another name than its own");
     commit(&scratch.out(), &["--forget"]).well();
     assert!(!scratch.out().join("_tracelake/lake.json").exists());
 }

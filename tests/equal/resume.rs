@@ -157,11 +157,7 @@ fn damaged_facts_are_kept_until_they_are_forgotten() {
         "--parts",
         "0",
     ];
-    assert!(
-        run.message().contains(&forget.join(" ")),
-        "{}",
-        run.message()
-    );
+    run.says(&forget.join(" "));
     tracelake_testkit::run(forget).well();
     let run = scratch.convert(&["--progress", "json"]);
     run.well();
@@ -262,8 +258,7 @@ fn a_failed_run_goes_on_where_it_stopped() {
     let whole = fs::read(&part).unwrap();
     fs::write(&part, &whole[..whole.len() / 2]).unwrap();
     let out = scratch.path().join("other");
-    let run = convert(&scratch.src(), &out, &["--threads", "1"]);
-    assert_eq!(run.code, 5, "{}", run.stderr);
+    convert(&scratch.src(), &out, &["--threads", "1"]).exits(5);
     assert!(!out.join(MANIFEST).exists());
     assert!(!out.join(output_path("task_usage", 2, 3)).exists());
     fs::write(&part, whole).unwrap();
@@ -314,7 +309,7 @@ fn a_source_that_changed_is_refused_until_told_to_overwrite() {
     let run = scratch.convert(&[]);
     assert_eq!(run.code, 6, "{}", run.stderr);
     for says in ["job_events/part-00001-of-00003.csv.gz: ", "--overwrite"] {
-        assert!(run.message().contains(says), "{}", run.message());
+        run.says(says);
     }
     assert_same_tree(&tree(&scratch.out()), &before, "refused");
     scratch.convert_well(&["--overwrite"]);
@@ -338,12 +333,8 @@ fn overwriting_with_less_leaves_nothing_of_the_old_lake() {
 fn another_trace_is_refused() {
     let scratch = finished();
     let before = tree(&scratch.out());
-    let run = scratch.convert(&["--trace", "google-2011-v2", "--tables", "job_events"]);
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(
-        run.message().contains("trace was google-2011-v2.1"),
-        "{}",
-        run.message()
-    );
+    scratch
+        .convert(&["--trace", "google-2011-v2", "--tables", "job_events"])
+        .refuses(6, "trace was google-2011-v2.1");
     assert_same_tree(&tree(&scratch.out()), &before, "another trace");
 }

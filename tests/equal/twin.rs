@@ -105,10 +105,7 @@ fn assert_equal(source: &Path, out: &Path) -> usize {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn published_data_equals_its_plain_reading() {
     let source = shared("google-2011");
     let directory = tempfile::tempdir().unwrap();
@@ -135,10 +132,7 @@ fn published_data_equals_its_plain_reading() {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn published_heads_equal_their_plain_reading() {
     let scratch = heads();
     scratch.convert_well(&["--allow-missing"]);

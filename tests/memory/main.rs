@@ -175,7 +175,6 @@ fn peak_memory_does_not_grow_with_the_file() {
     let _alone = alone();
     let [small, large] = parquet_peaks();
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
-    eprintln!("peak memory: {shown}");
     assert!(large <= BOUND, "{shown}");
     assert!(large <= small + GROWTH, "{shown}");
 }
@@ -201,7 +200,6 @@ fn objects_take_what_is_documented() {
     let [_, disk] = parquet_peaks();
     let objects = OBJECT_MEMORY + UPLOAD_MEMORY;
     let shown = format!("{} MiB on disk, {} MiB in buckets", disk / MIB, peak / MIB);
-    eprintln!("peak memory: {shown}");
     let is_part = |asked: &Asked| asked.query.contains("partNumber=2");
     assert!(server.asked().iter().any(is_part), "one part and no more");
     assert!(peak <= BOUND + objects, "{shown}");
@@ -214,7 +212,6 @@ fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
     let _alone = alone();
     let [small, large] = peaks(&["--format", "arrow"]);
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
-    eprintln!("peak memory, Arrow: {shown}");
     assert!(large <= BOUND, "{shown}");
     assert!(large <= small + 16 * MIB, "{shown}");
 }
@@ -246,11 +243,6 @@ fn the_bound_holds_where_no_value_repeats() {
         let bound = (1 + at_once) * 128_000_000;
         let options = [&options, more].concat();
         let peak = peak(&source.0, &options, parts * source.1);
-        eprintln!(
-            "peak memory, {options:?}: {} MB of {}",
-            peak / 1_000_000,
-            bound / 1_000_000
-        );
         assert!(peak <= bound, "{options:?}: {peak}");
     }
 }
@@ -345,7 +337,6 @@ fn a_part_adds_little_to_a_run() {
     let mut over = Vec::new();
     for ((run, bound, small), (_, _, large)) in small.into_iter().zip(large) {
         let each = large.saturating_sub(small) / u64::from(many - few);
-        eprintln!("{run}: {small} bytes, then {large}, {each} for each part");
         over.extend((each > bound).then(|| format!("{run}: {each} bytes a part")));
     }
     assert!(over.is_empty(), "{over:?}");

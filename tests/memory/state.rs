@@ -62,7 +62,6 @@ fn a_part_that_waits_takes_little() {
     });
     for (index, place) in ["a disk", "a bucket"].into_iter().enumerate() {
         let each = large[index].saturating_sub(small[index]) / (many - few) as u64;
-        eprintln!("waiting on {place}: {each} bytes a part");
         assert!(
             each <= WAITING_BOUNDS[index],
             "{place}: {each} bytes a part"
@@ -101,10 +100,5 @@ fn facts_that_others_wrote_take_little() {
         peak_of_any(commit).0
     };
     let (usual, hostile) = (committed(0), committed(16));
-    eprintln!(
-        "commit: {} MiB, with 256 MiB of facts {} MiB",
-        usual / MIB,
-        hostile / MIB
-    );
-    assert!(hostile <= usual + STATE);
+    assert!(hostile <= usual + STATE, "{usual}, then {hostile}");
 }

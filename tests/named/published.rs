@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::streams::tar_gz;
 use tracelake_schema::{Files, TRACES, Table, Trace};
 use tracelake_testkit::{Scratch, gzip, outside};
 
@@ -68,9 +69,9 @@ fn buckets_of_vms() {
     assert_eq!(vms[0][9..], [">24", ">64"]);
     assert_eq!(vms[1][9..], ["2", "4"]);
     let earlier = traces.iter().find(|trace| !sizes(trace)).unwrap();
-    let refused = scratch.convert(&["--trace", earlier.name, "--overwrite"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(refused.message().contains(">24"), "{}", refused.message());
+    scratch
+        .convert(&["--trace", earlier.name, "--overwrite"])
+        .refuses(4, ">24");
 }
 
 /// Integers that are written with a fraction of zero; a separate archive for each table.
@@ -104,16 +105,8 @@ fn jobs_on_gpus() {
     ];
     assert_eq!(trace.tables.len(), texts.len());
     for (table, text) in texts {
-        let mut archive = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        let name = format!("{table}.csv");
-        archive
-            .append_data(&mut header, name, text.as_bytes())
-            .unwrap();
-        let tar = archive.into_inner().unwrap();
-        scratch.file(&format!("{table}.tar.gz"), &gzip(&tar));
+        let archive = tar_gz(&[(&format!("{table}.csv"), text)]);
+        scratch.file(&format!("{table}.tar.gz"), &archive);
     }
     convert_and_verify(&scratch, trace, &["--checksums", "none"]);
     let jobs = rows(&scratch.out(), "pai_job_table");
@@ -126,13 +119,9 @@ fn jobs_on_gpus() {
     let half = "4b3f,tensorflow,1.5,Terminated,1.0,1.0,600.0,29.3,50.0,MISC\n";
     fs::remove_file(scratch.src().join("pai_task_table.tar.gz")).unwrap();
     scratch.file("pai_task_table.csv", half.as_bytes());
-    let refused = scratch.convert(&["--tables", "pai_task_table", "--overwrite"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("inst_num"),
-        "{}",
-        refused.message()
-    );
+    scratch
+        .convert(&["--tables", "pai_task_table", "--overwrite"])
+        .refuses(4, "inst_num");
 }
 
 /// Each list of pods is a part, whose number doesn't depend on the lists that are there.
@@ -188,13 +177,9 @@ fn a_header_is_the_published_one() {
     let scratch = Scratch::new();
     let nodes = "sn,cpu_milli,gpu,memory_mib,model\nopenb-node-0000,32000,0,262144,\n";
     scratch.file("openb_node_list_gpu_node.csv", nodes.as_bytes());
-    let refused = scratch.convert(&["--trace", trace.name, "--allow-missing"]);
-    assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(
-        refused.message().contains("memory_mib"),
-        "{}",
-        refused.message()
-    );
+    scratch
+        .convert(&["--trace", trace.name, "--allow-missing"])
+        .refuses(4, "memory_mib");
 }
 
 /// Dates and times with a digit more than microseconds, and with a zone.
@@ -244,10 +229,7 @@ fn requests_to_language_models() {
 
 /// The published rows at hand, in folders with the names of their traces.
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn real_rows() {
     let mut seen = 0;
     for trace in TRACES {

@@ -16,17 +16,9 @@ fn a_name_that_two_traces_share_asks_for_the_trace() {
     let refused = scratch.convert(&[]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     for trace in traces {
-        assert!(
-            refused.message().contains(trace.name),
-            "{}",
-            refused.message()
-        );
+        refused.says(trace.name);
     }
-    assert!(
-        refused.message().contains("--trace"),
-        "{}",
-        refused.message()
-    );
+    refused.says("--trace");
 }
 
 /// The tables that were there before are recognised as before, whatever was added.
@@ -64,7 +56,7 @@ fn a_trace_without_a_simulation_is_not_generated() {
         let refused = run(["generate", trace.name, out.to_str().unwrap()]);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         let says = format!("{} can't be generated", trace.name);
-        assert!(refused.message().contains(&says), "{}", refused.message());
+        refused.says(&says);
         assert!(!out.exists());
         seen += 1;
     }

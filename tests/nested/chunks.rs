@@ -9,7 +9,7 @@ use tracelake_core::error::ErrorKind;
 use tracelake_schema::Table;
 use tracelake_source::LINE_LIMIT;
 
-use crate::nested::made_up::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
+use tracelake_testkit::nested::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
 
 /// Rows, with a bad one now and then.
 fn text(table: &Table, rows: usize) -> String {

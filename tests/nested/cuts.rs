@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use tracelake_core::error::ErrorKind;
 
-use crate::nested::made_up::{HEADER, JSON, QUOTED, convert_text, header, row};
+use tracelake_testkit::nested::{HEADER, JSON, QUOTED, convert_text, header, row};
 
 #[test]
 fn every_cut_of_a_text_is_told() {

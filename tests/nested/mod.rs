@@ -3,5 +3,4 @@
 
 mod chunks;
 mod cuts;
-pub(crate) mod made_up;
 mod published;

@@ -8,7 +8,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use serde_json::Value;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
-use crate::nested::made_up::convert;
+use tracelake_testkit::nested::{convert, equal};
 use tracelake_testkit::shared;
 
 /// A file of published rows beside the workspace, and the table whose rows they are.
@@ -80,10 +80,7 @@ fn assert_says(column: &Column, text: &str, array: &dyn Array, row: usize) {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn published_quoted_csv_equals_its_plain_reading() {
     let file = "borg-2019/borg_traces_data-60-records.csv";
     let (path, table) = published(file, Syntax::QuotedCsv, "borg_traces_data");
@@ -101,10 +98,7 @@ fn published_quoted_csv_equals_its_plain_reading() {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn a_published_json_line_equals_its_plain_reading() {
     let file = "borg-2019/instance_usage-1-row.json";
     let (path, table) = published(file, Syntax::Json, "instance_usage");
@@ -114,29 +108,8 @@ fn a_published_json_line_equals_its_plain_reading() {
     assert_eq!((part.converted.rows_in, part.converted.rows_out), (1, 1));
     let rows = part.rows();
     let line: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    for (index, column) in table.columns.iter().enumerate() {
-        // As Python would print it.
-        let text = match &line[column.content] {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            Value::Array(items) => {
-                let items: Vec<String> = items.iter().map(Value::to_string).collect();
-                format!("[{}]", items.join(" "))
-            }
-            Value::Object(named) => {
-                let value = |field: &Column| {
-                    let value = named.get(field.content).map(Value::to_string);
-                    format!(
-                        "'{}': {}",
-                        field.content,
-                        value.unwrap_or("None".to_owned())
-                    )
-                };
-                let named: Vec<String> = column.fields.iter().map(value).collect();
-                format!("{{{}}}", named.join(", "))
-            }
-            value => value.to_string(),
-        };
-        assert_says(column, &text, rows.column(index), 0);
+    for (column, array) in table.columns.iter().zip(rows.columns()) {
+        let value = &line[column.content];
+        assert!(equal(column, value, array, 0), "{}: {value}", column.name);
     }
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use flate2::Crc;
 
 use crate::rejects::account::account;
-use tracelake_testkit::{Score, Scratch, ensure, good_row, gzip, part_path, table, trace};
+use tracelake_testkit::{Score, Scratch, ensure, good_line, gzip, part_path, table, trace};
 
 const TABLE: &str = "machine_attributes";
 
 fn rows(count: usize) -> Vec<u8> {
-    let row = format!("{}\n", good_row(TABLE));
+    let row = good_line(TABLE);
     row.repeat(count).into_bytes()
 }
 

@@ -1,7 +1,7 @@
 //! Lines that are no rows: in a strict run the place and a hint, else a line of the rejects file.
 
 use crate::rejects::account::{account, rejects};
-use tracelake_testkit::{Run, Score, Scratch, ensure, good_row, table, trace};
+use tracelake_testkit::{Run, Score, Scratch, ensure, good_line, good_row, table, trace};
 
 /// A fault in a file of job events: the text, the first bad line and its byte of the field, the strict
 /// message, and how many lines are bad.
@@ -361,7 +361,7 @@ fn a_file_of_another_table_is_refused() {
             .filter(|theirs| theirs.name != ours.name)
         {
             let scratch = Scratch::new();
-            scratch.only(ours.name, format!("{}\n", good_row(theirs.name)).as_bytes());
+            scratch.only(ours.name, good_line(theirs.name).as_bytes());
             let run = scratch.convert(&["--trace", trace().name]);
             let names =
                 run.message().contains(theirs.name) || ours.fields.len() == theirs.fields.len();
@@ -394,7 +394,7 @@ fn the_counting_law_holds_for_every_table() {
             texts.push((table, number, total, text));
         }
     }
-    assert_eq!(scratch.convert(&["--on-bad-row", "reject"]).code, 3);
+    scratch.convert(&["--on-bad-row", "reject"]).exits(3);
     let mut all = 0;
     for (table, number, total, text) in texts {
         let outcome = account(text.as_bytes(), &scratch.out(), table, (number, total));
@@ -408,8 +408,7 @@ fn the_counting_law_holds_for_every_table() {
         assert_eq!(again.code, code, "{}", again.stderr);
         let out = scratch.path().join(most.to_string());
         let arguments = ["--on-bad-row", "reject", "--max-rejects", &most.to_string()];
-        let fresh = tracelake_testkit::convert(&scratch.src(), &out, &arguments);
-        assert_eq!(fresh.code, code, "{}", fresh.stderr);
+        tracelake_testkit::convert(&scratch.src(), &out, &arguments).exits(code);
     }
     score.close();
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tracelake_testkit::{Scratch, assert_same_tree, convert, good_row, output_path, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, convert, good_line, output_path, tree};
 
 const REJECT: &[&str] = &["--on-bad-row", "reject", "--threads", "1"];
 const FAIL: &[&str] = &["--threads", "1"];
@@ -11,7 +11,7 @@ const FAIL: &[&str] = &["--threads", "1"];
 fn one_bad_part() -> Scratch {
     let scratch = Scratch::new();
     for number in 0..3_usize {
-        let good = format!("{}\n", good_row("job_events")).repeat(9 - number);
+        let good = good_line("job_events").repeat(9 - number);
         let bad = if number == 1 { "bad\n" } else { "" };
         let number = u32::try_from(number).unwrap();
         scratch.file(
@@ -25,8 +25,7 @@ fn one_bad_part() -> Scratch {
 #[test]
 fn a_run_that_failed_continues_with_reject() {
     let scratch = one_bad_part();
-    let failed = scratch.convert(FAIL);
-    assert_eq!(failed.code, 4, "{}", failed.stderr);
+    scratch.convert(FAIL).exits(4);
     let finished = scratch.out().join(output_path("job_events", 0, 3));
     let before = fs::metadata(&finished).unwrap().modified().unwrap();
     let rejected = scratch.convert(REJECT);
@@ -34,17 +33,12 @@ fn a_run_that_failed_continues_with_reject() {
     let after = fs::metadata(&finished).unwrap().modified().unwrap();
     assert_eq!(before, after, "a finished part was made again");
     let from_the_start = scratch.path().join("from-the-start");
-    assert_eq!(convert(&scratch.src(), &from_the_start, REJECT).code, 3);
+    convert(&scratch.src(), &from_the_start, REJECT).exits(3);
     assert_same_tree(&tree(&scratch.out()), &tree(&from_the_start), "reject");
     // Back again there is no way: rows were rejected.
-    let back = scratch.convert(FAIL);
-    assert_eq!(back.code, 6, "{}", back.stderr);
-    assert!(
-        back.message()
-            .contains("part 1 has 1 rejected row; pass --on-bad-row reject"),
-        "{}",
-        back.stderr
-    );
+    scratch
+        .convert(FAIL)
+        .refuses(6, "part 1 has 1 rejected row; pass --on-bad-row reject");
     assert_same_tree(&tree(&scratch.out()), &tree(&from_the_start), "refused");
 }
 
@@ -52,7 +46,7 @@ fn a_run_that_failed_continues_with_reject() {
 fn a_lake_without_rejected_rows_takes_either_policy() {
     let scratch = one_bad_part();
     let bad = scratch.src().join("job_events/part-00001-of-00003.csv");
-    fs::write(bad, format!("{}\n", good_row("job_events"))).unwrap();
+    fs::write(bad, good_line("job_events")).unwrap();
     let [strict, lenient] = [FAIL, REJECT].map(|policy| {
         let out = scratch.path().join(policy.len().to_string());
         convert(&scratch.src(), &out, policy).well();

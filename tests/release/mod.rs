@@ -8,7 +8,7 @@ mod synthetic;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tracelake_testkit::{Run, Scratch, good_row, run};
+use tracelake_testkit::{Run, Scratch, run};
 
 /// Files of a release, in no order that matters.
 const FILES: [&str; 4] = [
@@ -28,7 +28,7 @@ fn release(out: &Path, arguments: &[&str]) -> Run {
 fn small(tables: &[&str]) -> Scratch {
     let scratch = Scratch::new();
     for table in tables {
-        scratch.only(table, format!("{}\n", good_row(table)).as_bytes());
+        scratch.good(table);
     }
     scratch.convert_well(&[]);
     scratch

@@ -35,7 +35,7 @@ fn rejected_rows_are_counted_and_may_be_allowed() {
     let scratch = Scratch::new();
     let rows = format!("bad\n{}\nworse\n", good_row("machine_events"));
     scratch.only("machine_events", rows.as_bytes());
-    assert_eq!(scratch.convert(&["--on-bad-row", "reject"]).code, 3);
+    scratch.convert(&["--on-bad-row", "reject"]).exits(3);
     let out = scratch.out();
     let says = "rejected rows: 2; fix them, or pass --allow-rejects, and the card says so";
     refused(&out, &["--allow-missing"], 6, says);

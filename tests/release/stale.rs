@@ -3,17 +3,17 @@
 use std::fs;
 
 use crate::release::{FILES, release, released, small, there};
-use tracelake_testkit::{Scratch, assert_same_tree, good_row, run, tree};
+use tracelake_testkit::{Scratch, assert_same_tree, good_line, run, tree};
 
 const STALE: &str = "describe an older manifest";
 
 /// Adds a table to a lake.
 fn add(scratch: &Scratch) {
-    let row = format!("{}\n", good_row("job_events"));
+    let row = good_line("job_events");
     scratch.only("job_events", row.as_bytes());
     let added = scratch.convert(&[]);
     assert_eq!(added.code, 0, "{}", added.stderr);
-    assert!(added.stderr.contains(STALE), "{}", added.stderr);
+    added.prints(STALE);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_run_that_changes_nothing_leaves_the_release() {
     let scratch = released(&["machine_events"]);
     let before = tree(&scratch.out());
     scratch.only("job_events", b"bad\n");
-    assert_eq!(scratch.convert(&[]).code, 4);
+    scratch.convert(&[]).exits(4);
     assert_same_tree(&tree(&scratch.out()), &before, "a bad row");
 }
 
@@ -64,7 +64,7 @@ fn what_somebody_wrote_stays() {
     let refused = release(&out, &["--allow-missing"]);
     assert_eq!(refused.code, 6);
     let says = "README.md: was changed since the release";
-    assert!(refused.message().contains(says), "{}", refused.stderr);
+    refused.says(says);
     assert_same_tree(&tree(&out), &before, "refused");
     fs::rename(out.join("README.md"), scratch.path().join("mine.md")).unwrap();
     release(&out, &["--allow-missing"]).well();
@@ -74,10 +74,9 @@ fn what_somebody_wrote_stays() {
     for name in ["README.md", "SHA256SUMS"] {
         fs::write(scratch.out().join(name), "mine").unwrap();
     }
-    let row = format!("{}\n", good_row("job_events"));
+    let row = good_line("job_events");
     scratch.only("job_events", row.as_bytes());
     scratch.convert_well(&[]);
     assert_eq!(there(&scratch.out()), ["README.md", "SHA256SUMS"]);
-    let verified = run([std::path::Path::new("verify"), &scratch.out()]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    run([std::path::Path::new("verify"), &scratch.out()]).well();
 }

@@ -7,7 +7,9 @@ use serde_json::Value;
 use tracelake_schema::{Files, SYNTHETIC, TRACES};
 
 use crate::release::release;
-use tracelake_testkit::{Scratch, committed_sample, convert, manifest, output_path, run, trace};
+use tracelake_testkit::{
+    Scratch, committed_sample, convert, generate, manifest, output_path, run, trace,
+};
 
 #[test]
 fn a_synthetic_trace_is_called_synthetic() {
@@ -15,11 +17,7 @@ fn a_synthetic_trace_is_called_synthetic() {
     let out = scratch.out();
     let converted = convert(&committed_sample(), &out, &[]);
     converted.well();
-    assert!(
-        converted.stderr.contains("synthetic: "),
-        "{}",
-        converted.stderr
-    );
+    converted.prints("synthetic: ");
     assert!(
         !converted.stderr.contains("warning: "),
         "{}",
@@ -73,7 +71,7 @@ fn a_published_trace_is_not_called_synthetic_and_does_not_mix_with_one() {
     let mixed = scratch.convert(&[]);
     assert_eq!(mixed.code, 6, "{}", mixed.stderr);
     let says = "source was published and is now synthetic";
-    assert!(mixed.message().contains(says), "{}", mixed.stderr);
+    mixed.says(says);
     assert!(
         scratch
             .out()
@@ -94,16 +92,7 @@ fn a_fragment_is_not_released_as_the_whole_trace() {
     for (trace, is_counted) in [(whole(Files::Whole), true), (whole(Files::Shards), false)] {
         let trace = trace.unwrap();
         let [made, out] = ["made", "lake"].map(|name| scratch.path().join(trace.name).join(name));
-        let generated = run([
-            "generate",
-            trace.name,
-            made.to_str().unwrap(),
-            "--rows",
-            "100",
-            "--parts",
-            "1",
-        ]);
-        assert_eq!(generated.code, 0, "{}", generated.stderr);
+        generate(trace.name, &made, &["--rows", "100", "--parts", "1"]);
         // As if it had been downloaded.
         fs::remove_file(made.join(SYNTHETIC)).unwrap();
         let tables = trace
@@ -114,12 +103,7 @@ fn a_fragment_is_not_released_as_the_whole_trace() {
         convert(&made, &out, &["--tables", &tables.join(",")]).well();
         let refused = release(&out, &[]);
         if is_counted {
-            assert_eq!(refused.code, 6, "{}", refused.stderr);
-            assert!(
-                refused.message().contains("were published"),
-                "{}",
-                refused.stderr
-            );
+            refused.refuses(6, "were published");
             release(&out, &["--allow-missing"]).well();
         } else {
             refused.well();

@@ -63,10 +63,7 @@ fn classes_unite_to_the_whole() {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn classes_of_published_rows_unite_to_the_whole() {
     let borg = Scratch::new();
     let bytes = |name: &str| std::fs::read(shared("borg-2019").join(name)).unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tracelake_schema::{Files, Syntax, TRACES, Trace};
-use tracelake_testkit::{convert, run, verify_well};
+use tracelake_testkit::{convert, generate, verify_well};
 
 use super::{assert_law, assert_unite, parts, rows};
 
@@ -12,14 +12,7 @@ fn generated(is_wanted: impl Fn(&Trace) -> bool) -> (&'static Trace, tempfile::T
     let trace = TRACES.iter().find(|trace| is_wanted(trace)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("src");
-    let made = run([
-        "generate".as_ref(),
-        trace.name.as_ref(),
-        source.as_os_str(),
-        "--rows".as_ref(),
-        "2000".as_ref(),
-    ]);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    generate(trace.name, &source, &["--rows", "2000"]);
     (trace, directory)
 }
 
@@ -148,8 +141,7 @@ fn faults_of_json_lines() {
     for class in ["0/2", "1/2"] {
         let out = directory.path().join(class.replace('/', "-"));
         let options = ["--sample", class, "--on-bad-row", "reject"];
-        let converted = convert(&source, &out, &options);
-        assert_eq!(converted.code, 3, "{}", converted.stderr);
+        convert(&source, &out, &options).exits(3);
         assert_law(&out);
         verify_well(&out, &source);
         rejected.push(parts(&out)[0].1["rows_rejected"].as_u64().unwrap());

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{assert_same, commit, shard};
-use tracelake_testkit::{Scratch, convert, run};
+use tracelake_testkit::{Scratch, convert, generate, run};
 
 #[test]
 fn a_plain_run_continues_what_shards_began() {
@@ -13,7 +13,7 @@ fn a_plain_run_continues_what_shards_began() {
     shard(&scratch.src(), &out, 1, 3, &[]).well();
     let run = convert(&scratch.src(), &out, &["--progress", "json"]);
     run.well();
-    assert!(run.stderr.contains("\"event\":\"kept\""), "{}", run.stderr);
+    run.prints("\"event\":\"kept\"");
     assert_same(&out, &scratch.out(), "continued");
 }
 
@@ -25,7 +25,7 @@ fn shards_continue_what_a_plain_run_began() {
     let last = "machine_events/part-00000-of-00001.csv.gz";
     let whole = fs::read(scratch.src().join(last)).unwrap();
     scratch.file(last, &whole[..20]);
-    assert_eq!(convert(&scratch.src(), &out, &["--threads", "1"]).code, 5);
+    convert(&scratch.src(), &out, &["--threads", "1"]).exits(5);
     scratch.file(last, &whole);
     let runs = [0, 1].map(|index| shard(&scratch.src(), &out, index, 2, &["--progress", "json"]));
     for run in &runs {
@@ -74,15 +74,14 @@ fn a_released_lake_grows_by_shards() {
         assert!(manifest() == before && grown.join("README.md").exists());
         run(["verify", lake]).well();
     }
-    assert_eq!(commit(&grown).code, 6);
+    commit(&grown).exits(6);
     shard(&scratch.src(), &grown, 1, 3, &more).well();
     commit(&grown).well();
     let stale = "describe an older manifest";
     let verified = run(["verify", lake]);
     verified.well();
-    assert!(verified.stderr.contains(stale), "{}", verified.stderr);
-    let inspected = run(["inspect", lake]);
-    assert!(inspected.stdout.contains(stale), "{}", inspected.stdout);
+    verified.prints(stale);
+    run(["inspect", lake]).shows(stale);
     run(release).well();
     let verified = run(["verify", lake]);
     assert!(!verified.stderr.contains(stale), "{}", verified.stderr);
@@ -108,9 +107,7 @@ fn a_changed_release_stays() {
     fs::write(out.join("README.md"), "mine").unwrap();
     shard(&scratch.src(), &out, 0, 1, &[]).well();
     commit(&out).well();
-    let again = run(release);
-    assert_eq!(again.code, 6, "{}", again.stderr);
-    assert!(again.message().contains("was changed since the release"));
+    run(release).refuses(6, "was changed since the release");
     assert_eq!(fs::read(out.join("README.md")).unwrap(), b"mine");
 }
 
@@ -119,9 +116,7 @@ fn a_changed_release_stays() {
 fn what_is_derived_from_a_finished_table_is_shared_out() {
     let scratch = Scratch::new();
     let src = scratch.path().join("alibaba");
-    let rows = ["--rows", "3000"];
-    let generate = ["generate", "alibaba-2018", src.to_str().unwrap()];
-    assert_eq!(run(generate.into_iter().chain(rows)).code, 0);
+    generate("alibaba-2018", &src, &["--rows", "3000"]);
     let part_rows = ["--part-rows", "700"];
     let tasks = [&part_rows[..], &["--tables", "batch_task"]].concat();
     let derived = ["--tables", "machine_meta", "--derive", "dag"];

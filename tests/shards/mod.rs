@@ -13,7 +13,7 @@ mod undisturbed;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use tracelake_testkit::{Run, assert_same_tree, convert, program, run, tree};
+use tracelake_testkit::{Run, Scratch, assert_same_tree, convert, program, run, tree};
 
 /// The arguments of a shard, such as `--shard 0/4`.
 fn arguments(index: u32, of: u32, more: &[&str]) -> Vec<String> {
@@ -52,4 +52,12 @@ fn commit(out: &Path) -> Run {
 #[track_caller]
 fn assert_same(out: &Path, expected: &Path, what: &str) {
     assert_same_tree(&tree(out), &tree(expected), what);
+}
+
+/// Expects the lake at `out` to be the one that a single run makes.
+#[track_caller]
+fn assert_undisturbed(scratch: &Scratch, out: &Path, options: &[&str], what: &str) {
+    let one = scratch.path().join(what);
+    convert(&scratch.src(), &one, options);
+    assert_same(out, &one, what);
 }

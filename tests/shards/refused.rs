@@ -7,16 +7,10 @@ use serde_json::Value;
 use tracelake_core::origin::{ENCODING, FORMAT};
 use tracelake_core::seal;
 
-use super::{assert_same, commit, shard, start};
+use super::{assert_same, assert_undisturbed, commit, shard, start};
 use tracelake_testkit::{
-    Run, Scratch, assert_same_tree, convert, ended, good_row, output_path, run, tree,
+    Scratch, assert_same_tree, convert, ended, good_line, good_row, output_path, run, tree,
 };
-
-#[track_caller]
-fn refused(run: &Run, says: &str) {
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(run.message().contains(says), "{}", run.message());
-}
 
 /// A lake of which shard 0 of 2 is done.
 fn begun() -> Scratch {
@@ -48,8 +42,7 @@ fn another_identity_is_refused_before_anything_is_written() {
     ];
     for (arguments, says) in others {
         for dry in [&["--dry-run"][..], &[]] {
-            let run = convert(&scratch.src(), &out, &[*arguments, dry].concat());
-            refused(&run, says);
+            convert(&scratch.src(), &out, &[*arguments, dry].concat()).refuses(6, says);
             assert_same_tree(&tree(&out), &before, says);
         }
     }
@@ -62,15 +55,12 @@ fn plans_are_committed_one_by_one() {
     let out = scratch.out();
     let narrower = ["--tables", "job_events"];
     shard(&scratch.src(), &out, 0, 1, &narrower).well();
-    let early = commit(&out);
-    refused(&early, "not finished: shard 1: ");
+    commit(&out).refuses(6, "not finished: shard 1: ");
     let manifest = tracelake_testkit::manifest(&out);
     assert_eq!(manifest["tables"][0]["name"], "job_events");
     shard(&scratch.src(), &out, 1, 2, &[]).well();
     commit(&out).well();
-    let one = scratch.path().join("one");
-    convert(&scratch.src(), &one, &[]).well();
-    assert_same(&out, &one, "both plans");
+    assert_undisturbed(&scratch, &out, &[], "both plans");
 }
 
 /// A source that changed since its part was made is refused, and the refusal names the way out.
@@ -79,12 +69,12 @@ fn another_source_is_refused_until_its_part_is_forgotten() {
     let scratch = begun();
     let out = scratch.out();
     shard(&scratch.src(), &out, 1, 2, &[]).well();
-    let changed = format!("{}\n", good_row("job_events"));
+    let changed = good_line("job_events");
     scratch.part("job_events", 1, 2, changed.as_bytes());
     let before = tree(&out);
     let run = convert(&scratch.src(), &out, &[]);
-    refused(&run, "is not the file that the lake was made from");
-    refused(&run, "--forget --tables job_events --parts 1");
+    run.refuses(6, "is not the file that the lake was made from");
+    run.refuses(6, "--forget --tables job_events --parts 1");
     assert_same_tree(&tree(&out), &before, "refused");
     let lake = out.to_str().unwrap();
     let forget = [
@@ -98,17 +88,12 @@ fn another_source_is_refused_until_its_part_is_forgotten() {
     ];
     tracelake_testkit::run(forget).well();
     convert(&scratch.src(), &out, &[]).well();
-    let one = scratch.path().join("one");
-    convert(&scratch.src(), &one, &[]).well();
-    assert_same(&out, &one, "the new source");
+    assert_undisturbed(&scratch, &out, &[], "the new source");
     // What is committed never changes.
     scratch.part("job_events", 1, 2, format!("{changed}{changed}").as_bytes());
-    let run = convert(&scratch.src(), &out, &[]);
-    refused(&run, "another directory or --overwrite");
+    convert(&scratch.src(), &out, &[]).refuses(6, "another directory or --overwrite");
     convert(&scratch.src(), &out, &["--overwrite"]).well();
-    let two = scratch.path().join("two");
-    convert(&scratch.src(), &two, &[]).well();
-    assert_same(&out, &two, "overwritten");
+    assert_undisturbed(&scratch, &out, &[], "overwritten");
 }
 
 /// The only plan of a lake.
@@ -143,9 +128,9 @@ fn another_encoding_or_format_is_refused_by_workers_and_by_the_commit() {
         let line = |value: u32| format!("\"{field}\": {value}");
         forge_identity(&out, &line(known), &line(1000));
         let before = tree(&out);
-        refused(&shard(&scratch.src(), &out, 1, 2, &[]), says);
-        refused(&commit(&out), says);
-        refused(&convert(&scratch.src(), &out, &[]), says);
+        shard(&scratch.src(), &out, 1, 2, &[]).refuses(6, says);
+        commit(&out).refuses(6, says);
+        convert(&scratch.src(), &out, &[]).refuses(6, says);
         assert_same_tree(&tree(&out), &before, "refused");
     }
 }
@@ -184,12 +169,10 @@ fn a_damaged_plan_is_put_again() {
     let path = plan_path(&out);
     let plan = fs::read_to_string(&path).unwrap();
     fs::write(&path, plan.replacen("\"shards\": 2", "\"shards\": 3", 1)).unwrap();
-    refused(&commit(&out), "the plan is damaged");
+    commit(&out).refuses(6, "the plan is damaged");
     shard(&scratch.src(), &out, 1, 2, &[]).well();
     commit(&out).well();
-    let one = scratch.path().join("one");
-    convert(&scratch.src(), &one, &[]).well();
-    assert_same(&out, &one, "put again");
+    assert_undisturbed(&scratch, &out, &[], "put again");
 }
 
 #[test]
@@ -198,17 +181,13 @@ fn a_commit_says_what_is_missing_and_which_shard_it_belongs_to() {
     let out = scratch.out();
     let before = tree(&out);
     let early = commit(&out);
-    refused(&early, "not finished: shard 1: ");
+    early.refuses(6, "not finished: shard 1: ");
     assert!(
         !early.message().contains("shard 0: "),
         "{}",
         early.message()
     );
-    assert!(
-        early.message().contains("--shard 1/2"),
-        "{}",
-        early.message()
-    );
+    early.says("--shard 1/2");
     let json = fs::read(plan_path(&out)).unwrap();
     let plan: Value = serde_json::from_slice(&json).unwrap();
     for part in plan["parts"].as_array().unwrap() {
@@ -222,37 +201,35 @@ fn a_commit_says_what_is_missing_and_which_shard_it_belongs_to() {
     let bytes = fs::read(&part).unwrap();
     fs::write(&part, &bytes[..bytes.len() - 1]).unwrap();
     let damaged = commit(&out);
-    refused(&damaged, "task_usage 1");
-    assert!(damaged.stderr.contains("is damaged"), "{}", damaged.stderr);
+    damaged.refuses(6, "task_usage 1");
+    damaged.prints("is damaged");
     for index in [0, 1] {
         shard(&scratch.src(), &out, index, 2, &[]).well();
     }
     commit(&out).well();
-    let one = scratch.path().join("one");
-    convert(&scratch.src(), &one, &[]).well();
-    assert_same(&out, &one, "mended");
+    assert_undisturbed(&scratch, &out, &[], "mended");
 }
 
 #[test]
 fn a_commit_refuses_what_is_not_sharded() {
     let scratch = Scratch::with_sample(1, 10);
     let nowhere = scratch.path().join("nowhere");
-    refused(&commit(&nowhere), "not a lake");
+    commit(&nowhere).refuses(6, "not a lake");
     assert!(!nowhere.exists());
-    refused(&commit(&scratch.src()), "not a lake");
+    commit(&scratch.src()).refuses(6, "not a lake");
     let begun = scratch.path().join("my lake");
     fs::create_dir_all(begun.join("_tracelake")).unwrap();
     fs::write(begun.join("_tracelake/lock"), "").unwrap();
-    refused(&commit(&begun), "not a lake");
+    commit(&begun).refuses(6, "not a lake");
     // A plain run that failed is finished by a plain run.
     let last = "task_usage/part-00000-of-00001.csv.gz";
     let whole = fs::read(scratch.src().join(last)).unwrap();
     scratch.file(last, &whole[..20]);
-    assert_eq!(scratch.convert(&["--threads", "1"]).code, 5);
+    scratch.convert(&["--threads", "1"]).exits(5);
     scratch.file(last, &whole);
     let out = scratch.out();
     if out.exists() {
-        refused(&commit(&out), "no plan of shards is in it");
+        commit(&out).refuses(6, "no plan of shards is in it");
     }
     scratch.convert_well(&[]);
     // A finished lake is committed already, however it was made.
@@ -276,7 +253,7 @@ fn unknown_files_are_refused_by_the_commit() {
         let path = out.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "x").unwrap();
-        refused(&commit(&out), says);
+        commit(&out).refuses(6, says);
         assert!(!out.join("_tracelake/manifest.json").exists());
         fs::remove_file(&path).unwrap();
     }
@@ -294,10 +271,10 @@ fn a_run_waits_for_no_worker() {
     working.hold();
     let lake = out.to_str().unwrap();
     let says = "another tracelake is working on this lake";
-    refused(&run(["commit", lake, "--forget"]), says);
-    refused(&run(["commit", lake, "--remove-unnamed"]), says);
-    refused(&convert(&busy.src(), &out, &["--overwrite"]), says);
-    refused(&commit(&out), "not finished");
+    run(["commit", lake, "--forget"]).refuses(6, says);
+    run(["commit", lake, "--remove-unnamed"]).refuses(6, says);
+    convert(&busy.src(), &out, &["--overwrite"]).refuses(6, says);
+    commit(&out).refuses(6, "not finished");
     // Another shard, and a run that makes all of it.
     let other = start(&busy.src(), &out, 1, 2, &[]);
     ended(other.wait_with_output().unwrap()).well();
@@ -314,12 +291,12 @@ fn shards_and_overwriting_exclude_each_other() {
         let run = convert(&scratch.src(), &scratch.out(), &["--shard", bad]);
         assert_eq!(run.code, 2, "{bad}: {}", run.stderr);
     }
-    let run = convert(
+    convert(
         &scratch.src(),
         &scratch.out(),
         &["--shard", "0/2", "--overwrite"],
-    );
-    assert_eq!(run.code, 2, "{}", run.stderr);
+    )
+    .exits(2);
     assert!(!scratch.out().exists());
 }
 
@@ -331,10 +308,7 @@ fn with_bad_rows() -> Scratch {
         let text = format!("{good}\nbad\n{good}\n");
         scratch.part("job_events", number, 3, text.as_bytes());
     }
-    scratch.only(
-        "machine_events",
-        format!("{}\n", good_row("machine_events")).as_bytes(),
-    );
+    scratch.good("machine_events");
     scratch
 }
 
@@ -358,14 +332,13 @@ fn the_policy_may_differ_until_a_row_is_rejected() {
     );
     for index in (0..4).filter(|&index| failed[index as usize]) {
         // A shard looks at its own parts alone.
-        assert_eq!(shard(&scratch.src(), &out, index, 4, &[]).code, 4);
+        shard(&scratch.src(), &out, index, 4, &[]).exits(4);
         let rejecting = ["--on-bad-row", "reject"];
-        assert_eq!(shard(&scratch.src(), &out, index, 4, &rejecting).code, 3);
-        let run = shard(&scratch.src(), &out, index, 4, &[]);
-        refused(&run, "has 1 rejected row");
+        shard(&scratch.src(), &out, index, 4, &rejecting).exits(3);
+        shard(&scratch.src(), &out, index, 4, &[]).refuses(6, "has 1 rejected row");
     }
-    refused(&convert(&scratch.src(), &out, &[]), "has 1 rejected row");
-    assert_eq!(commit(&out).code, 3);
+    convert(&scratch.src(), &out, &[]).refuses(6, "has 1 rejected row");
+    commit(&out).exits(3);
     assert_same(&out, &one, "rejected");
 }
 
@@ -378,17 +351,9 @@ fn rejects_are_counted_by_each_worker_and_by_the_commit() {
         let run = shard(&scratch.src(), &out, index, 4, &options);
         assert!([0, 3].contains(&run.code), "{}", run.stderr);
     }
-    let many = run(["commit", out.to_str().unwrap(), "--max-rejects", "1"]);
-    assert_eq!(many.code, 4, "{}", many.stderr);
-    assert!(
-        many.message().contains("more than 1 rows are rejected"),
-        "{}",
-        many.message()
-    );
+    run(["commit", out.to_str().unwrap(), "--max-rejects", "1"])
+        .refuses(4, "more than 1 rows are rejected");
     assert!(!out.join("_tracelake/manifest.json").exists());
-    let run = run(["commit", out.to_str().unwrap(), "--max-rejects", "3"]);
-    assert_eq!(run.code, 3, "{}", run.stderr);
-    let one = scratch.path().join("one");
-    convert(&scratch.src(), &one, &["--on-bad-row", "reject"]);
-    assert_same(&out, &one, "counted");
+    run(["commit", out.to_str().unwrap(), "--max-rejects", "3"]).exits(3);
+    assert_undisturbed(&scratch, &out, &["--on-bad-row", "reject"], "counted");
 }

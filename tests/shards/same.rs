@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::{assert_same, commit, shard, start};
-use tracelake_testkit::{Scratch, convert, ended, run, tree};
+use tracelake_testkit::{Scratch, convert, ended, generate, run, tree};
 
 #[test]
 fn shards_in_any_order_make_the_lake_of_one_run() {
@@ -55,11 +55,7 @@ fn a_late_worker_and_a_second_commit_change_nothing() {
     let before = tree(&out);
     let late = shard(&scratch.src(), &out, 1, 2, &[]);
     late.well();
-    assert!(
-        late.stderr.contains("the lake is finished"),
-        "{}",
-        late.stderr
-    );
+    late.prints("the lake is finished");
     commit(&out).well();
     // Nor does it matter how many shards the late worker thinks there are.
     shard(&scratch.src(), &out, 6, 7, &["--parts", "0"]).well();
@@ -96,14 +92,7 @@ fn two_commits_at_once_make_one_lake() {
 fn files_that_are_cut_are_the_work_of_one_shard() {
     let scratch = Scratch::new();
     let src = scratch.path().join("alibaba");
-    let arguments = [
-        "generate",
-        "alibaba-2018",
-        src.to_str().unwrap(),
-        "--rows",
-        "3000",
-    ];
-    assert_eq!(run(arguments).code, 0);
+    generate("alibaba-2018", &src, &["--rows", "3000"]);
     let options = ["--part-rows", "700", "--derive", "dag"];
     for more in [&[][..], &["--parts", "0-1"], &["--tables", "batch_task"]] {
         let options = [&options[..], more].concat();
@@ -163,7 +152,7 @@ fn a_dry_run_prints_the_shard_of_each_part() {
         .unwrap();
     let (least, most) = (bytes.iter().min().unwrap(), bytes.iter().max().unwrap());
     assert!(most - least <= largest, "{bytes:?}");
-    assert!(dry.stdout.contains("shard 1 of 4: "), "{}", dry.stdout);
+    dry.shows("shard 1 of 4: ");
 }
 
 /// `inspect` says how far each shard is, and what to do next.

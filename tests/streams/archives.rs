@@ -7,7 +7,7 @@ use tracelake_schema::Table;
 
 use crate::streams::{tar, two_tables, whole_trace};
 use tracelake_testkit::{
-    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, run, suites, tree,
+    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, suites, tree,
 };
 
 /// The outputs of a lake: what is in the directories of its tables.
@@ -54,13 +54,7 @@ fn every_container_of_a_text_gives_the_same_rows() {
                 scratch.convert_well(&["--part-rows", "200"]);
                 let what = format!("{what}, {directory}, {ending}");
                 assert_same_tree(&outputs(&scratch.out()), &outputs(&plain.out()), &what);
-                run([
-                    "verify".into(),
-                    scratch.out(),
-                    "--source".into(),
-                    scratch.src(),
-                ])
-                .well();
+                scratch.verify().well();
             }
         }
     }
@@ -170,13 +164,7 @@ fn a_table_that_is_there_twice_is_refused_before_any_work() {
         let scratch = Scratch::new();
         scratch.file(&path, text.as_bytes());
         scratch.file(&other, &archive);
-        let run = scratch.convert(&[]);
-        assert_eq!(run.code, 1, "{}", run.stderr);
-        assert!(
-            run.message().contains("move one of them away"),
-            "{}",
-            run.message()
-        );
+        scratch.convert(&[]).refuses(1, "move one of them away");
         assert!(!scratch.out().exists());
     }
 }

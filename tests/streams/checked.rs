@@ -213,8 +213,7 @@ fn many_parts_that_wait_need_no_open_files() {
         command.args([scratch.src(), out]).args(options);
         ended(command.output().unwrap())
     };
-    let limited = limited(scratch.out());
-    assert_eq!(limited.code, 0, "{}", limited.stderr);
+    limited(scratch.out()).exits(0);
     let parts = manifest(&scratch.out())["tables"][0]["parts"].clone();
     assert_eq!(parts.as_array().unwrap().len(), 300);
 }
@@ -249,8 +248,7 @@ fn no_part_is_visible_before_the_end_of_its_file() {
         .args(["convert", "s3://bucket/trace"])
         .arg(out.out());
     command.args(["--part-rows", "1000", "--threads", "1"]);
-    let run = ended(command.output().unwrap());
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    ended(command.output().unwrap()).exits(0);
     assert_eq!(*seen.lock().unwrap(), [""; 0]);
 }
 

@@ -7,9 +7,7 @@ use serde_json::Value;
 use crate::streams::two_tables;
 use tracelake_testkit::server::{Answer, Server};
 use tracelake_testkit::with_stores;
-use tracelake_testkit::{
-    Run, Scratch, assert_same_tree, ended, gzip, manifest, rows, run, seal, tree,
-};
+use tracelake_testkit::{Scratch, assert_same_tree, ended, gzip, manifest, rows, run, seal, tree};
 
 /// The rows of the parts of one table, in order.
 fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
@@ -32,15 +30,6 @@ fn parts(scratch: &Scratch, table: &str) -> Vec<(u64, u64, u64)> {
     counts.collect()
 }
 
-fn verify(scratch: &Scratch) -> Run {
-    run([
-        "verify".into(),
-        scratch.out(),
-        "--source".into(),
-        scratch.src(),
-    ])
-}
-
 #[test]
 fn a_part_ends_after_so_many_rows() {
     let [table, _] = two_tables();
@@ -60,7 +49,7 @@ fn a_part_ends_after_so_many_rows() {
             .map(|part| part.1)
             .collect();
         assert_eq!(counts, expected, "{rows} rows");
-        verify(&scratch).well();
+        scratch.verify().well();
     }
 }
 
@@ -77,8 +66,9 @@ fn rejected_rows_count_for_their_part() {
     lines[19] = format!("{},", lines[19]);
     lines[20] = String::new();
     scratch.file(&format!("{}.csv", table.name), lines.join("\n").as_bytes());
-    let run = scratch.convert(&["--part-rows", "10", "--on-bad-row", "reject"]);
-    assert_eq!(run.code, 3, "{}", run.stderr);
+    scratch
+        .convert(&["--part-rows", "10", "--on-bad-row", "reject"])
+        .exits(3);
     assert_eq!(
         parts(&scratch, table.name),
         [(10, 9, 1), (10, 9, 1), (5, 4, 1)]
@@ -94,7 +84,7 @@ fn rejected_rows_count_for_their_part() {
             rejects(number)
         );
     }
-    verify(&scratch).well();
+    scratch.verify().well();
 }
 
 /// Where chunks end in the text has nothing to do with where parts end, nor have threads.
@@ -152,13 +142,13 @@ fn a_run_that_made_some_parts_before_makes_the_same_lake() {
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(files(&scratch) == files(&expected), "a lost part");
     }
-    let verified = run([
+    run([
         "verify".into(),
         expected.out(),
         "--source".into(),
         source.src(),
-    ]);
-    verified.well();
+    ])
+    .well();
 }
 
 /// A few parts of a large file are had without reading all of it, and are known by what was read.
@@ -175,7 +165,7 @@ fn a_selection_is_verified_and_its_source_recognised() {
     assert_eq!(facts.as_array().unwrap().len(), 2);
     let read = facts[1]["source"]["bytes"].as_u64().unwrap();
     assert!(read < text.len() as u64 && facts[1]["of"].is_null());
-    verify(&scratch).well();
+    scratch.verify().well();
     scratch.convert_well(&some);
     // The rest may change, since nothing was made of it; the bytes that were read may not.
     let mut longer = text.clone().into_bytes();
@@ -184,14 +174,10 @@ fn a_selection_is_verified_and_its_source_recognised() {
     scratch.convert_well(&some);
     let changed = text.replacen(|letter: char| letter.is_ascii_digit(), "7", 3);
     scratch.file(&name, changed.as_bytes());
-    let run = scratch.convert(&["--part-rows", "5000"]);
-    assert_eq!(run.code, 6, "{}", run.stderr);
-    assert!(
-        run.message()
-            .contains("is not the file that the lake was made from")
-    );
-    let run = verify(&scratch);
-    assert_eq!(run.code, 5, "{}", run.stderr);
+    scratch
+        .convert(&["--part-rows", "5000"])
+        .refuses(6, "is not the file that the lake was made from");
+    scratch.verify().exits(5);
 }
 
 #[test]
@@ -203,11 +189,7 @@ fn parts_of_another_size_are_another_lake() {
     scratch.convert_well(&["--part-rows", "10"]);
     let run = scratch.convert(&["--part-rows", "20"]);
     assert_eq!(run.code, 6);
-    assert!(
-        run.message().contains("part-rows was 10 and is now 20"),
-        "{}",
-        run.message()
-    );
+    run.says("part-rows was 10 and is now 20");
 }
 
 /// A value that is changed anywhere in a lake is found, in whichever part it is.
@@ -241,12 +223,8 @@ fn a_row_of_another_part_is_found() {
         ]);
         assert_eq!(run.code, 5, "{}", run.stderr);
         let line = number * 100 + 6;
-        assert!(
-            run.stderr.contains(&format!("{name}:{line}: ")),
-            "{}",
-            run.stderr
-        );
-        assert!(run.stderr.contains("1 wrong"), "{}", run.stderr);
+        run.prints(&format!("{name}:{line}: "));
+        run.prints("1 wrong");
     }
 }
 
@@ -266,8 +244,7 @@ fn a_part_before_the_end_of_its_file_has_the_same_source_on_disk_and_in_a_bucket
         let bucket = Scratch::new();
         let mut command = with_stores(&server.url());
         command.args(["convert", "s3://bucket/trace"]);
-        let run = ended(command.arg(bucket.out()).args(cut).output().unwrap());
-        assert_eq!(run.code, 0, "{}", run.stderr);
+        ended(command.arg(bucket.out()).args(cut).output().unwrap()).exits(0);
         assert_same_tree(&tree(&bucket.out()), &tree(&source.out()), part);
         fs::remove_dir_all(source.out()).unwrap();
     }

@@ -34,9 +34,8 @@ fn a_wrong_file_leaves_nothing() {
     let (scratch, name) = source();
     list(&scratch, &name, b"another file");
     let run = scratch.convert(&CUT);
-    assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(run.message().contains(&name), "{}", run.stderr);
-    assert!(run.message().contains("has SHA-256"), "{}", run.stderr);
+    run.refuses(5, &name);
+    run.says("has SHA-256");
     assert!(tree(&scratch.out()).is_none());
     // The right file has other rows from its beginning on, and fewer parts.
     let [table, _] = two_tables();
@@ -58,14 +57,10 @@ fn of_a_wrong_file_its_digest_is_told_and_not_its_rows() {
     text.push_str("no row\n");
     scratch.file(&name, &gzip(text.as_bytes()));
     list(&scratch, &name, b"another file");
-    let run = scratch.convert(&CUT);
-    assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(run.message().contains("has SHA-256"), "{}", run.stderr);
+    scratch.convert(&CUT).refuses(5, "has SHA-256");
     // The listed file has a bad row.
     list(&scratch, &name, &bytes_of(&scratch, &name));
-    let run = scratch.convert(&CUT);
-    assert_eq!(run.code, 4, "{}", run.stderr);
-    assert!(run.message().contains(":251"), "{}", run.stderr);
+    scratch.convert(&CUT).refuses(4, ":251");
     assert!(tree(&scratch.out()).is_none());
 }
 
@@ -78,13 +73,11 @@ fn a_wrong_file_leaves_a_finished_lake_as_it_is() {
     let name = format!("{}.csv.gz", other.name);
     scratch.file(&name, &gzip(rows::sample(other, 0, 250).as_bytes()));
     list(&scratch, &name, b"another file");
-    let run = scratch.convert(&CUT);
-    assert_eq!(run.code, 5, "{}", run.stderr);
+    scratch.convert(&CUT).exits(5);
     assert_same_tree(&tree(&scratch.out()), &before, "a wrong file");
     // Nor does it cost a lake that is to be replaced.
     let only = ["--overwrite", "--tables", other.name];
-    let run = scratch.convert(&[&CUT[..], &only].concat());
-    assert_eq!(run.code, 5, "{}", run.stderr);
+    scratch.convert(&[&CUT[..], &only].concat()).exits(5);
     assert_same_tree(&tree(&scratch.out()), &before, "a wrong file");
     // So does one of which only some parts are wanted.
     let (scratch, name) = source();

@@ -8,9 +8,7 @@ use serde_json::Value;
 use tracelake_schema::{Derived, Rule};
 
 use crate::streams::whole_trace;
-use tracelake_testkit::{
-    Run, Scratch, assert_same_tree, manifest, read_output, run, seal, shared, tree,
-};
+use tracelake_testkit::{Scratch, assert_same_tree, manifest, read_output, seal, shared, tree};
 
 fn dag() -> &'static Derived {
     let mut derived = whole_trace().derived.iter();
@@ -59,27 +57,13 @@ fn edges(scratch: &Scratch, number: usize) -> Vec<(String, i64, i64)> {
     .collect()
 }
 
-fn verify(scratch: &Scratch) -> Run {
-    run([
-        "verify".into(),
-        scratch.out(),
-        "--source".into(),
-        scratch.src(),
-    ])
-}
-
 /// The example of the document's section 2.3, with a task that is in no DAG.
 #[test]
 fn the_example_of_the_document() {
     let scratch = source(&["M1", "M2_1", "M3_1", "task_Nzg3ODA=", "R4_2", "M5_3_4"]);
     let run = scratch.convert(&["--derive", "dag"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(
-        run.stderr
-            .contains("batch_task_edges: nothing derived from 1 row of its input"),
-        "{}",
-        run.stderr
-    );
+    run.prints("batch_task_edges: nothing derived from 1 row of its input");
     let expected = [
         ("M2_1", 2, 1),
         ("M3_1", 3, 1),
@@ -99,7 +83,7 @@ fn the_example_of_the_document() {
         (&part["rows_out"], &part["left_out"]),
         (&Value::from(5), &Value::from(1))
     );
-    verify(&scratch).well();
+    scratch.verify().well();
 }
 
 /// It can be asked for later, is made again where it is lost, and is found out where it is wrong.
@@ -128,11 +112,10 @@ fn it_grows_resumes_and_is_verified() {
     for table in [dag().from, dag().table.name] {
         let lost = format!("{table}/file_number=1/part-00001.parquet");
         fs::remove_file(scratch.out().join(lost)).unwrap();
-        let run = scratch.convert(&derive);
-        assert_eq!(run.code, 0, "{}", run.stderr);
+        scratch.convert(&derive).well();
         assert_same_tree(&tree(&scratch.out()), &expected, table);
     }
-    verify(&scratch).well();
+    scratch.verify().well();
     // The edges of another part under the name of this one, as if they belonged there.
     let other = path.replace('1', "0");
     let (right, wrong) = (manifest(&scratch.out()), scratch.out().join(&path));
@@ -150,34 +133,23 @@ fn it_grows_resumes_and_is_verified() {
         &format!("\"bytes\": {}", bytes(0)),
     );
     fs::write(scratch.out().join("_tracelake/manifest.json"), seal(&json)).unwrap();
-    let run = verify(&scratch);
+    let run = scratch.verify();
     assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(
-        run.stderr.contains("row 1 doesn't follow from"),
-        "{}",
-        run.stderr
-    );
+    run.prints("row 1 doesn't follow from");
 }
 
 #[test]
 fn a_trace_without_such_names_has_nothing_to_derive() {
     let scratch = Scratch::with_sample(1, 3);
-    let run = scratch.convert(&["--derive", "dag"]);
-    assert_eq!(run.code, 2, "{}", run.stderr);
-    assert!(
-        run.message().contains("--derive dag works only for "),
-        "{}",
-        run.stderr
-    );
+    scratch
+        .convert(&["--derive", "dag"])
+        .refuses(2, "--derive dag works only for ");
     assert!(!scratch.out().exists());
 }
 
 /// The real rows of tasks that are in DAGs.
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn published_names_give_edges() {
     let path = shared(&format!("alibaba-2018/{}.csv", dag().from));
     let scratch = Scratch::new();
@@ -195,5 +167,5 @@ fn published_names_give_edges() {
         .sum();
     assert!(expected > 30_000);
     assert_eq!(edges(&scratch, 0).len(), expected);
-    verify(&scratch).well();
+    scratch.verify().well();
 }

@@ -9,6 +9,7 @@ mod quoted;
 mod tar_readers;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
+use tracelake_testkit::gzip;
 
 /// The first trace of the catalog whose tables are all published in one file of plain fields.
 fn whole_trace() -> &'static Trace {
@@ -23,7 +24,7 @@ pub(crate) fn two_tables() -> [&'static Table; 2] {
     [&tables[0], &tables[1]]
 }
 
-/// An archive of members, each a path and a text.
+/// An archive of members, each a path and its bytes.
 pub(crate) fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (path, text) in members {
@@ -33,4 +34,10 @@ pub(crate) fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
         archive.append_data(&mut header, path, *text).unwrap();
     }
     archive.into_inner().unwrap()
+}
+
+/// A compressed archive of members, each a path and a text.
+pub(crate) fn tar_gz(members: &[(&str, &str)]) -> Vec<u8> {
+    let members = members.iter().map(|(path, text)| (*path, text.as_bytes()));
+    gzip(&tar(&members.collect::<Vec<_>>()))
 }

@@ -25,8 +25,7 @@ fn converted(body: &str, part_rows: &str) -> (Vec<[u64; 3]>, Vec<Value>) {
     let name = format!("{}.csv", table.name);
     scratch.file(&name, format!("{}\n{body}", names.join(",")).as_bytes());
     let arguments = ["--on-bad-row", "reject", "--part-rows", part_rows];
-    let run = scratch.convert(&arguments);
-    assert_eq!(run.code, 3, "{}", run.stderr);
+    scratch.convert(&arguments).exits(3);
     let manifest = manifest(&scratch.out());
     let parts = manifest["tables"][0]["parts"].as_array().unwrap();
     let mut rejects = Vec::new();

@@ -3,8 +3,6 @@
 use twox_hash::XxHash64;
 
 use super::Result;
-use super::format::BLOOM_FILTER_HEADER;
-use super::thrift;
 
 /// Eight words of 32 bits.
 const BLOCK_BYTES: usize = 32;
@@ -22,13 +20,9 @@ const SALT: [u32; 8] = [
 ];
 
 /// Checks that a filter has the bits of these values and no others.
-pub(super) fn check<'v>(bytes: &[u8], values: impl Iterator<Item = &'v [u8]>) -> Result<()> {
-    let (header, length) = thrift::read(bytes, &BLOOM_FILTER_HEADER)?;
-    let said = &bytes[length..];
-    let is_size = said.len() >= BLOCK_BYTES && said.len().is_power_of_two();
-    if !is_size || header.integer("numBytes") != i64::try_from(said.len()).ok() {
-        let of = header.integer("numBytes");
-        return Err(format!("{} bytes of a filter of {of:?}", said.len()));
+pub(super) fn check<'v>(said: &[u8], values: impl Iterator<Item = &'v [u8]>) -> Result<()> {
+    if said.len() < BLOCK_BYTES || !said.len().is_power_of_two() {
+        return Err(format!("{} bytes of a filter", said.len()));
     }
     let mut real = vec![0; said.len()];
     for value in values {

@@ -1,9 +1,11 @@
 //! The smallest and the largest value, and what a footer or a page index may say about them.
 
+use parquet::basic::Type as Physical;
+use parquet::file::statistics::Statistics;
+
 use super::Result;
-use super::schema::{Physical, float};
+use super::schema::{check_value, compare, float};
 use super::seen::Seen;
-use super::thrift::Struct;
 
 /// Texts longer than this are long, in bytes.
 const LONG_TEXT: usize = 64;
@@ -19,15 +21,15 @@ impl<'v> Bounds<'v> {
     pub(super) fn of(physical: Physical, values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut bounds = Self::default();
         for value in values {
-            if physical == Physical::Double && float(value).is_nan() {
+            if physical == Physical::DOUBLE && float(value).is_nan() {
                 bounds.nans += 1;
                 continue;
             }
             let (min, max) = bounds.min_max.get_or_insert((value, value));
-            if physical.compare(value, min).is_lt() {
+            if compare(physical, value, min).is_lt() {
                 *min = value;
             }
-            if physical.compare(value, max).is_gt() {
+            if compare(physical, value, max).is_gt() {
                 *max = value;
             }
         }
@@ -48,10 +50,10 @@ pub(super) enum Fit {
 
 /// Compares a lower bound with the smallest value.
 pub(super) fn lower(physical: Physical, bound: &[u8], min: &[u8]) -> Result<Fit> {
-    physical.check(bound)?;
+    check_value(physical, bound)?;
     match physical {
-        Physical::ByteArray if bound != min && is_cut_below(bound, min) => Ok(Fit::Cut),
-        Physical::Double => fit_of_floats(float(bound), float(min), -0.0, |bound, min| bound < min),
+        Physical::BYTE_ARRAY if bound != min && is_cut_below(bound, min) => Ok(Fit::Cut),
+        Physical::DOUBLE => fit_of_floats(float(bound), float(min), -0.0, |bound, min| bound < min),
         _ if bound == min => Ok(Fit::Exact),
         _ => Err(format!("{bound:?} is no lower bound of {min:?}")),
     }
@@ -59,10 +61,10 @@ pub(super) fn lower(physical: Physical, bound: &[u8], min: &[u8]) -> Result<Fit>
 
 /// Compares an upper bound with the largest value.
 pub(super) fn upper(physical: Physical, bound: &[u8], max: &[u8]) -> Result<Fit> {
-    physical.check(bound)?;
+    check_value(physical, bound)?;
     match physical {
-        Physical::ByteArray if bound != max && is_cut_above(bound, max) => Ok(Fit::Cut),
-        Physical::Double => fit_of_floats(float(bound), float(max), 0.0, |bound, max| bound > max),
+        Physical::BYTE_ARRAY if bound != max && is_cut_above(bound, max) => Ok(Fit::Cut),
+        Physical::DOUBLE => fit_of_floats(float(bound), float(max), 0.0, |bound, max| bound > max),
         _ if bound == max => Ok(Fit::Exact),
         _ => Err(format!("{bound:?} is no upper bound of {max:?}")),
     }
@@ -103,51 +105,45 @@ fn fit_of_floats(
 pub(super) fn check_statistics(
     seen: &mut Seen,
     place: &str,
-    statistics: &Struct,
-    physical: Physical,
+    said: &Statistics,
     real: &Bounds,
     nulls: usize,
 ) {
-    let nulls = i64::try_from(nulls).ok();
-    seen.expect(place, "null_count", statistics.integer("null_count"), nulls);
-    match (physical, statistics.integer("nan_count")) {
-        (Physical::Double, None) | (_, None) => {}
-        (Physical::Double, Some(nans)) => seen.expect(place, "nan_count", nans, real.nans),
-        (_, Some(_)) => seen.find(place, "nan_count of values that are no floats"),
+    let physical = said.physical_type();
+    let nulls = Some(nulls as u64);
+    seen.expect(place, "null_count", said.null_count_opt(), nulls);
+    if let Some(nans) = said.nan_count_opt() {
+        seen.expect(place, "nan_count", i64::try_from(nans), Ok(real.nans));
     }
-    let value = |name| statistics.bytes(name);
-    let exact = |name| statistics.boolean(name);
-    let sides: [(_, _, _, fn(_, _, _) -> _); 2] = [
-        ("min_value", "min", "is_min_value_exact", lower),
-        ("max_value", "max", "is_max_value_exact", upper),
+    let [min, max] = match real.min_max {
+        Some((min, max)) => [Some(min), Some(max)],
+        None => [None; 2],
+    };
+    let (low, high) = (said.min_bytes_opt(), said.max_bytes_opt());
+    let sides: [(_, _, _, _, fn(_, _, _) -> _); 2] = [
+        ("min_value", low, said.min_is_exact(), min, lower),
+        ("max_value", high, said.max_is_exact(), max, upper),
     ];
-    for (side, (name, deprecated, flag, fit)) in sides.into_iter().enumerate() {
-        let of_side = |(min, max)| if side == 0 { min } else { max };
-        match (value(name), real.min_max.map(of_side)) {
+    for (name, bound, is_exact, real, fit) in sides {
+        match (bound, real) {
             (None, None) => {}
             (Some(bound), Some(real)) => match fit(physical, bound, real) {
-                Ok(Fit::Exact) if exact(flag) != Some(false) => {}
-                Ok(Fit::Cut) if exact(flag) == Some(false) => {}
-                Ok(fit) => seen.find(
-                    place,
-                    &format!("{name} is {fit:?}, {flag} {:?}", exact(flag)),
-                ),
+                Ok(Fit::Exact) if is_exact => {}
+                Ok(Fit::Cut) if !is_exact => {}
+                Ok(fit) => seen.find(place, &format!("{name} is {fit:?}, exact {is_exact}")),
                 Err(error) => seen.find(place, &format!("{name}: {error}")),
             },
             (said, real) => seen.find(place, &format!("{name} is {said:?}, real {real:?}")),
         }
-        if value(name).is_none() && exact(flag) == Some(true) {
-            seen.find(place, &format!("{flag} without {name}"));
-        }
-        if value(deprecated).is_some() {
-            seen.find(place, &format!("{deprecated}, which is deprecated"));
-        }
+    }
+    if said.is_min_max_deprecated() && low.or(high).is_some() {
+        seen.find(place, "min and max, which are deprecated");
     }
 }
 
 #[test]
 fn bounds_are_exact_or_cut() {
-    let text = Physical::ByteArray;
+    let text = Physical::BYTE_ARRAY;
     let long = "é".repeat(33);
     let long = long.as_bytes();
     let (below, above) = (&long[..64], ["é".repeat(31), "ê".to_owned()].concat());
@@ -164,7 +160,7 @@ fn bounds_are_exact_or_cut() {
     assert!(upper(text, b"b", b"ab").is_err());
     let double = |bound: f64, value: f64| {
         let (bound, value) = (bound.to_le_bytes(), value.to_le_bytes());
-        [lower, upper].map(|fit| fit(Physical::Double, &bound, &value).ok())
+        [lower, upper].map(|fit| fit(Physical::DOUBLE, &bound, &value).ok())
     };
     assert_eq!(double(1.5, 1.5), [Some(Fit::Exact); 2]);
     assert_eq!(double(1.0, 1.5), [Some(Fit::Wide), None]);
@@ -173,9 +169,9 @@ fn bounds_are_exact_or_cut() {
     assert_eq!(zeros, [[Some(Fit::Exact), None], [None, Some(Fit::Exact)]]);
     let int = |bound: i32, value: i32| {
         let (bound, value) = (bound.to_le_bytes(), value.to_le_bytes());
-        [lower, upper].map(|fit| fit(Physical::Int32, &bound, &value).ok())
+        [lower, upper].map(|fit| fit(Physical::INT32, &bound, &value).ok())
     };
     assert_eq!(int(-1, -1), [Some(Fit::Exact); 2]);
     assert_eq!([int(-2, -1), int(0, -1)], [[None; 2]; 2]);
-    assert!(lower(Physical::Int32, &[0; 8], &[0; 4]).is_err());
+    assert!(lower(Physical::INT32, &[0; 8], &[0; 4]).is_err());
 }

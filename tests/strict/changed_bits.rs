@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use super::edit::findings;
-use super::footer;
+use parquet::file::metadata::PageIndexPolicy;
+
+use super::edit::{findings, footer_start};
+use super::metadata;
 use tracelake_testkit::{Score, Scratch, committed_sample, convert, ensure, output_path};
 
 /// Every bit of a small file is changed in turn. Only texts that explain can change unnoticed.
@@ -39,18 +41,16 @@ fn a_changed_bit_is_noticed() {
 /// Where the texts are that explain the file: key-value pairs, which program wrote it, and the name of the
 /// root of its schema.
 fn texts(file: &[u8]) -> Vec<Range<usize>> {
-    let (found, start) = footer(file).unwrap();
-    let root = found.structs("schema")[0];
-    let mut texts = vec![
-        found.bytes("created_by").unwrap(),
-        root.bytes("name").unwrap(),
-    ];
-    for pair in found.structs("key_value_metadata") {
-        texts.extend([pair.bytes("key").unwrap(), pair.bytes("value").unwrap()]);
+    let found = metadata(file, PageIndexPolicy::Skip).unwrap();
+    let (found, start) = (found.file_metadata(), footer_start(file));
+    let mut texts = vec![found.created_by().unwrap(), found.schema().name()];
+    for pair in found.key_value_metadata().unwrap() {
+        texts.extend([&pair.key[..], pair.value.as_deref().unwrap()]);
     }
-    let place = |text: &[u8]| {
+    let place = |text: &str| {
         let mut windows = file[start..].windows(text.len());
-        let place = start + windows.position(|window| window == text).unwrap();
+        let place = windows.position(|window| window == text.as_bytes());
+        let place = start + place.unwrap();
         place..place + text.len()
     };
     texts.into_iter().map(place).collect()

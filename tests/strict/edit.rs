@@ -2,11 +2,16 @@
 
 use std::fmt::Write;
 
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ColumnChunkMetaDataBuilder, FileMetaData, PageIndexPolicy,
+    ParquetMetaDataBuilder, RowGroupMetaData,
+};
+
 use super::chunk::Chunk;
+use super::page::{Field, write_integer};
 use super::schema::{Leaf, leaves};
 use super::seen::Seen;
-use super::thrift::{self, Layout, Struct, Value};
-use super::{MAGIC, check, footer};
+use super::{TRAILER, check, metadata, with_metadata};
 use tracelake_testkit::{Scratch, ensure, output_path};
 
 /// Columns of the file that is made wrong; [`file`] says what they have. The last ones are floats.
@@ -44,102 +49,80 @@ pub(super) fn finds(file: &[u8], expected: &str) -> Result<(), String> {
     ensure(is_there, || format!("{expected:?} is not in {found:?}"))
 }
 
-/// The value at a path such as `row_groups.0.num_rows`.
-pub(super) fn at<'v>(value: &'v mut Value, path: &str) -> &'v mut Value {
-    let (name, rest) = path.split_once('.').unwrap_or((path, ""));
-    match value {
-        value if path.is_empty() => value,
-        Value::List(values) => at(&mut values[name.parse::<usize>().unwrap()], rest),
-        Value::Struct(found) => at(found.entry(name).or_insert(Value::Integer(0)), rest),
-        other => panic!("{path} in {other:?}"),
-    }
-}
-
-/// A change of a value.
-pub(super) type Edit = fn(&mut Value);
-
-pub(super) fn more(value: &mut Value) {
-    add(value, 1);
-}
-
-pub(super) fn less(value: &mut Value) {
-    add(value, -1);
-}
-
-pub(super) fn add(value: &mut Value, more: i64) {
-    match value {
-        Value::Integer(number) => *number += more,
-        other => panic!("{other:?}"),
-    }
-}
-
-pub(super) fn pop(value: &mut Value) {
-    match value {
-        Value::List(values) => drop(values.pop().unwrap()),
-        other => panic!("{other:?}"),
-    }
-}
-
-pub(super) fn flip(value: &mut Value) {
-    match value {
-        Value::Bool(yes) => *yes = !*yes,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Changes the lowest bit of the first byte.
-pub(super) fn change_bytes(value: &mut Value) {
-    match value {
-        Value::Bytes(bytes) => bytes[0] ^= 1,
-        other => panic!("{other:?}"),
-    }
-}
-
-pub(super) fn fields(value: &mut Value) -> &mut Struct {
-    match value {
-        Value::Struct(found) => found,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The file with another footer.
-pub(super) fn with_footer(file: &[u8], path: &str, edit: Edit) -> Vec<u8> {
-    let (found, start) = footer(file).unwrap();
-    let mut found = Value::Struct(found);
-    edit(at(&mut found, path));
-    let mut out = file[..start].to_vec();
-    thrift::write(fields(&mut found), &mut out);
-    let length = u32::try_from(out.len() - start).unwrap();
-    out.extend(length.to_le_bytes());
-    out.extend(MAGIC);
+/// A head of a field, and an integer.
+pub(super) fn integer(head: u8, number: i64) -> Vec<u8> {
+    let mut out = vec![head];
+    write_integer(number, &mut out);
     out
 }
 
-/// The file with another struct of the same length in one place.
-pub(super) fn with_struct(
+/// Where the footer begins.
+pub(super) fn footer_start(file: &[u8]) -> usize {
+    let end = file.len() - TRAILER;
+    let length = file[end..].first_chunk().unwrap();
+    end - u32::from_le_bytes(*length) as usize
+}
+
+/// The file with other bytes in place of the first such ones from `start`, and the length of the footer that it has
+/// then.
+pub(super) fn with_bytes(file: &[u8], start: usize, old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut windows = file[start..].windows(old.len());
+    let at = start + windows.position(|window| window == old).unwrap();
+    let mut out = [&file[..at], new, &file[at + old.len()..]].concat();
+    let end = out.len() - TRAILER;
+    let length = u32::try_from(end - footer_start(file)).unwrap();
+    out[end..end + 4].copy_from_slice(&length.to_le_bytes());
+    out
+}
+
+/// The file with another footer; the page index stays.
+pub(super) fn with_footer(
     file: &[u8],
-    start: usize,
-    layout: &'static Layout,
-    path: &str,
-    edit: Edit,
+    edit: impl FnOnce(&FileMetaData) -> FileMetaData,
+    edit_group: impl FnOnce(RowGroupMetaData) -> RowGroupMetaData,
 ) -> Vec<u8> {
-    let (found, length) = thrift::read(&file[start..], layout).unwrap();
-    let mut found = Value::Struct(found);
-    edit(at(&mut found, path));
-    let mut bytes = Vec::new();
-    thrift::write(fields(&mut found), &mut bytes);
-    assert_eq!(bytes.len(), length, "{path}");
-    let mut out = file.to_vec();
-    out[start..start + length].copy_from_slice(&bytes);
-    out
+    let found = metadata(file, PageIndexPolicy::Skip).unwrap();
+    let group = edit_group(found.row_group(0).clone());
+    let changed = ParquetMetaDataBuilder::new(edit(found.file_metadata())).add_row_group(group);
+    with_metadata(&file[..footer_start(file)], &changed.build()).unwrap()
+}
+
+/// A change of the metadata of a column chunk.
+pub(super) type Edit =
+    fn(&ColumnChunkMetaData, ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder;
+
+/// The file with other metadata of a column chunk.
+pub(super) fn with_chunk(file: &[u8], column: usize, edit: Edit) -> Vec<u8> {
+    with_footer(file, FileMetaData::clone, |mut group| {
+        let chunk = &mut group.columns_mut()[column];
+        *chunk = edit(chunk, chunk.clone().into_builder()).build().unwrap();
+        group
+    })
+}
+
+/// The file with another number in the header of a page of a column.
+pub(super) fn with_header(
+    file: &[u8],
+    (column, page): (usize, usize),
+    field: Field,
+    more: i64,
+) -> Vec<u8> {
+    let page = with_chunks(file, |chunks| chunks[column].stored().unwrap().remove(page));
+    let mut header = page.header.clone();
+    *header.0.get_mut(&field).unwrap() += more;
+    with_bytes(
+        file,
+        page.range.start,
+        &page.header.write(),
+        &header.write(),
+    )
 }
 
 /// Calls `use_chunks` with the column chunks of the first row group.
 pub(super) fn with_chunks<T>(file: &[u8], use_chunks: impl FnOnce(&[Chunk<'_>]) -> T) -> T {
-    let (footer, _) = footer(file).unwrap();
-    let leaves: Vec<Leaf> = leaves(&footer).unwrap();
-    let columns = footer.structs("row_groups")[0].structs("columns");
-    let chunk = |(said, leaf)| Chunk::new(file, said, leaf).unwrap();
-    let chunks: Vec<Chunk<'_>> = columns.into_iter().zip(&leaves).map(chunk).collect();
+    let said = metadata(file, PageIndexPolicy::Optional).unwrap();
+    let leaves: Vec<Leaf> = leaves(said.file_metadata().schema()).unwrap();
+    let chunk = |(column, leaf)| Chunk::new(file, &said, (0, column), leaf).unwrap();
+    let chunks: Vec<Chunk<'_>> = leaves.iter().enumerate().map(chunk).collect();
     use_chunks(&chunks)
 }

@@ -1,8 +1,10 @@
 //! Values and levels as the format's document `Encodings.md` describes them. Every byte is used, and
 //! padding is zero.
 
+use parquet::basic::Type as Physical;
+
 use super::Result;
-use super::schema::Physical;
+use super::schema::value_bytes;
 
 /// Levels or indices, and how they were written.
 #[derive(Debug)]
@@ -74,12 +76,12 @@ pub(super) fn hybrid_with_length(bytes: &mut &[u8], width: u8, count: usize) -> 
 /// Reads `count` values in PLAIN encoding: each as the bytes that statistics have, a boolean as one
 /// byte.
 pub(super) fn plain(mut bytes: &[u8], physical: Physical, count: usize) -> Result<Vec<&[u8]>> {
-    if physical == Physical::Boolean {
+    if physical == Physical::BOOLEAN {
         return booleans(bytes, count);
     }
     let mut values = Vec::new();
     for _ in 0..count {
-        let size = match physical.bytes() {
+        let size = match value_bytes(physical) {
             Some(size) => size,
             None => length(&mut bytes)?,
         };
@@ -118,7 +120,8 @@ fn length(bytes: &mut &[u8]) -> Result<usize> {
     Ok(u32::from_le_bytes(length) as usize)
 }
 
-fn varint(bytes: &mut &[u8]) -> Result<u64> {
+/// Reads a number of any length, and moves `bytes` past it.
+pub(super) fn varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut value = 0;
     for shift in (0..63).step_by(7) {
         let byte = take(bytes, 1)?[0];
@@ -127,10 +130,11 @@ fn varint(bytes: &mut &[u8]) -> Result<u64> {
             return Ok(value);
         }
     }
-    Err("the head of a run is too long".to_owned())
+    Err("a number is too long".to_owned())
 }
 
-fn take<'b>(bytes: &mut &'b [u8], length: usize) -> Result<&'b [u8]> {
+/// Takes bytes from the start of `bytes`.
+pub(super) fn take<'b>(bytes: &mut &'b [u8], length: usize) -> Result<&'b [u8]> {
     let (taken, rest) = bytes
         .split_at_checked(length)
         .ok_or("the page ends early")?;
@@ -160,14 +164,14 @@ fn wrong_bytes_of_values_are_refused() {
         assert!(error.contains(expected), "{bytes:?} of {count}: {error}");
     }
     let text = [1, 0, 0, 0, b'a'];
-    assert_eq!(plain(&text, Physical::ByteArray, 1).unwrap(), [b"a"]);
+    assert_eq!(plain(&text, Physical::BYTE_ARRAY, 1).unwrap(), [b"a"]);
     for (bytes, physical, count) in [
-        (&text[..], Physical::ByteArray, 0),
-        (&text, Physical::ByteArray, 2),
-        (&text[..4], Physical::ByteArray, 1),
-        (&text, Physical::Int32, 1),
-        (&[0b1001], Physical::Boolean, 3),
-        (&[1, 0], Physical::Boolean, 8),
+        (&text[..], Physical::BYTE_ARRAY, 0),
+        (&text, Physical::BYTE_ARRAY, 2),
+        (&text[..4], Physical::BYTE_ARRAY, 1),
+        (&text, Physical::INT32, 1),
+        (&[0b1001], Physical::BOOLEAN, 3),
+        (&[1, 0], Physical::BOOLEAN, 8),
     ] {
         assert!(plain(bytes, physical, count).is_err(), "{bytes:?}");
     }

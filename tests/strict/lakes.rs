@@ -7,8 +7,8 @@ use tracelake_schema::{Files, TRACES, Trace};
 
 use super::check;
 use super::seen::Seen;
-use crate::nested::made_up::{JSON, convert_text, row};
-use tracelake_testkit::{Score, Scratch, convert, ensure, gzip, heads, run, shared, tree};
+use tracelake_testkit::nested::{JSON, convert_text, row};
+use tracelake_testkit::{Score, Scratch, convert, ensure, generate, gzip, heads, shared, tree};
 
 /// The files of some lakes.
 struct Lakes {
@@ -42,12 +42,9 @@ impl Lakes {
         self.score.count(name, outcome);
     }
 
-    /// Prints what the files had, and fails if a file is wrong.
+    /// Fails if a file is wrong; returns what the files had.
     #[track_caller]
     fn close(self) -> Seen {
-        // Past the capture of the test harness.
-        let line = format!("{}\n", self.seen.counts());
-        std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
         self.score.close();
         assert!(self.seen.values > 0);
         self.seen
@@ -60,12 +57,8 @@ fn generated(trace: &Trace) -> Option<Scratch> {
         return None;
     }
     let scratch = Scratch::new();
-    let src = scratch.src();
-    let arguments = ["generate", trace.name, src.to_str().unwrap()];
-    let made = run(arguments
-        .into_iter()
-        .chain(["--parts", "2", "--rows", "8000"]));
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    let size = ["--parts", "2", "--rows", "8000"];
+    generate(trace.name, &scratch.src(), &size);
     Some(scratch)
 }
 
@@ -94,10 +87,7 @@ fn files_of_generated_rows_are_right() {
 }
 
 #[test]
-#[cfg_attr(
-    not(published_data),
-    ignore = "needs the published rows in ../shared/data"
-)]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn files_of_published_rows_are_right() {
     let mut lakes = Lakes::new("Parquet files of published rows, checked strictly");
     for name in [
@@ -181,11 +171,7 @@ fn files_of_rare_rows_are_right() {
     lakes.check("structs and lists", &part.parquet);
     let seen = lakes.close();
     let have = [seen.null_pages, seen.mixed_chunks, seen.empty_files];
-    assert!(have.into_iter().all(|have| have > 0), "{}", seen.counts());
-    assert!(
-        seen.row_groups > seen.files - seen.empty_files,
-        "{}",
-        seen.counts()
-    );
-    assert!(seen.cut_bounds > 0, "{}", seen.counts());
+    assert!(have.into_iter().all(|have| have > 0), "{seen:?}");
+    assert!(seen.row_groups > seen.files - seen.empty_files, "{seen:?}");
+    assert!(seen.cut_bounds > 0, "{seen:?}");
 }

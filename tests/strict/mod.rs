@@ -2,7 +2,9 @@
 //! file has a purpose, every page is decoded, and everything that the file says about its pages is
 //! compared with them.
 //!
-//! Only compression, CRC-32 and XXH64 are libraries. The rules are those of the format's documents; where
+//! What a file says is read by the Parquet crate, and written by it again: that must give the same bytes, so the file
+//! has no field and no spelling that the crate's reader passes over. Headers of pages, levels and values are read here.
+//! Otherwise, only compression, CRC-32 and XXH64 are libraries. The rules are those of the format's documents; where
 //! the format leaves a choice, they are ours (pages V1, few encodings, order by type).
 
 mod bloom;
@@ -11,7 +13,6 @@ mod changed_bits;
 mod chunk;
 mod edit;
 mod encoding;
-mod format;
 mod lakes;
 mod page;
 mod page_index;
@@ -19,19 +20,30 @@ mod refused;
 mod schema;
 mod seen;
 mod sorting;
-mod thrift;
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use parquet::basic::ColumnOrder;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions,
+    ParquetMetaDataReader, ParquetMetaDataWriter,
+};
+use parquet::file::writer::TrackedWrite;
 
 use self::chunk::Chunk;
-use self::format::FILE_META_DATA;
 use self::schema::Leaf;
 use self::seen::Seen;
-use self::thrift::Struct;
 
 type Result<T> = std::result::Result<T, String>;
 
 const MAGIC: &[u8; 4] = b"PAR1";
+
+/// The length of the footer, and the magic number.
+const TRAILER: usize = 8;
 
 /// The most rows of a row group, unless more are asked for.
 const ROW_GROUP_ROWS: i64 = 1 << 19;
@@ -47,79 +59,84 @@ fn check(file: &[u8], seen: &mut Seen) {
     }
 }
 
-/// The footer of a file, and where it begins.
-fn footer(file: &[u8]) -> Result<(Struct, usize)> {
-    let body = file.strip_prefix(MAGIC).ok_or("no magic at the start")?;
-    let body = body.strip_suffix(MAGIC).ok_or("no magic at the end")?;
-    let (body, length) = body.split_last_chunk::<4>().ok_or("no footer")?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let start = body
-        .len()
-        .checked_sub(length)
-        .ok_or("the footer is too long")?;
-    let (footer, read) = thrift::read(&body[start..], &FILE_META_DATA)?;
-    if read != length {
-        return Err(format!("the footer has {read} of {length} bytes"));
+/// What a file says, as the Parquet crate reads it, with the page index or without.
+fn metadata(file: &[u8], index: PageIndexPolicy) -> Result<ParquetMetaData> {
+    let options = ParquetMetaDataOptions::new().with_encoding_stats_as_mask(false);
+    let reader = ParquetMetaDataReader::new()
+        .with_metadata_options(Some(options))
+        .with_page_index_policy(index);
+    let file = Bytes::copy_from_slice(file);
+    // A wrong file may make the crate panic.
+    let read = catch_unwind(AssertUnwindSafe(|| reader.parse_and_finish(&file)));
+    let read = read.map_err(|_| "the metadata: the crate panics")?;
+    read.map_err(|error| format!("the metadata: {error}"))
+}
+
+/// The beginning of a file, followed by this metadata as the Parquet crate writes it.
+fn with_metadata(start: &[u8], metadata: &ParquetMetaData) -> Result<Vec<u8>> {
+    let mut file = Vec::new();
+    let mut out = TrackedWrite::new(&mut file);
+    out.write_all(start).map_err(|error| error.to_string())?;
+    let writer = ParquetMetaDataWriter::new_with_tracked(out, metadata);
+    writer.finish().map_err(|error| error.to_string())?;
+    // The crate says of floats that they are in the total order of IEEE 754, our files that they are in that of their
+    // type. The orders are last: each a field that is an empty struct, whose end and that of its union follow.
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    let orders = file.len() - TRAILER - 1 - 3 * columns;
+    for column in 0..columns {
+        file[orders + 3 * column] = 0x1c;
     }
-    Ok((footer, MAGIC.len() + start))
+    Ok(file)
 }
 
 fn check_file(file: &[u8], seen: &mut Seen) -> Result<()> {
-    let (footer, footer_start) = footer(file)?;
-    let leaves = schema::leaves(&footer)?;
-    seen.expect("footer", "version", footer.integer("version"), Some(1));
-    let is_named = !footer.text("created_by").is_empty();
-    seen.ensure("footer", is_named, "created_by is empty");
-    let keys: Vec<String> = footer
-        .structs("key_value_metadata")
-        .iter()
-        .map(|pair| pair.text("key"))
-        .collect();
-    for (at, key) in keys.iter().enumerate() {
-        let is_first = !keys[..at].contains(key);
-        seen.ensure("footer", is_first, &format!("a second key {key}"));
+    if !file.starts_with(MAGIC) {
+        return Err("no magic at the start".to_owned());
     }
-    let orders = footer.structs("column_orders");
-    seen.expect("footer", "column_orders", orders.len(), leaves.len());
-    for (order, leaf) in orders.into_iter().zip(&leaves) {
-        let is_right = order.variant() == "TYPE_ORDER";
-        seen.ensure(&leaf.path.join("."), is_right, order.variant());
-        *seen.orders.entry(order.variant()).or_default() += 1;
+    let said = metadata(file, PageIndexPolicy::Optional)?;
+    let footer = said.file_metadata();
+    let leaves = schema::leaves(footer.schema())?;
+    seen.expect("footer", "version", footer.version(), 1);
+    let is_named = footer.created_by().is_some_and(|name| !name.is_empty());
+    seen.ensure("footer", is_named, "created_by is empty");
+    let mut keys = BTreeSet::new();
+    for pair in footer.key_value_metadata().into_iter().flatten() {
+        let is_first = keys.insert(&pair.key);
+        seen.ensure("footer", is_first, &format!("a second key {}", pair.key));
+        seen.ensure("footer", pair.value.is_some(), "a key without a value");
+    }
+    for (column, leaf) in leaves.iter().enumerate() {
+        let order = footer.column_order(column);
+        let is_right = matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_));
+        seen.ensure(&leaf.path.join("."), is_right, &format!("{order:?}"));
     }
     let mut rows = 0;
     let magic = 0..MAGIC.len();
     let mut ranges = vec![magic];
-    let (mut column_indexes, mut offset_indexes) = (Vec::new(), Vec::new());
-    for (ordinal, group) in footer.structs("row_groups").into_iter().enumerate() {
+    for ordinal in 0..said.num_row_groups() {
         let place = format!("row group {ordinal}");
-        seen.expect(
-            &place,
-            "ordinal",
-            group.integer("ordinal"),
-            Some(signed(ordinal)),
-        );
-        let chunks = check_row_group(file, group, &leaves, &place, seen)?;
-        rows += group.integer("num_rows").unwrap_or(0);
+        let chunks = check_row_group(file, &said, ordinal, &leaves, &place, seen)?;
+        rows += said.row_group(ordinal).num_rows();
         seen.row_groups += 1;
-        ranges.extend(chunks.iter().map(|chunk| chunk.ranges.pages.clone()));
-        ranges.extend(
-            chunks
-                .iter()
-                .filter_map(|chunk| chunk.ranges.bloom_filter.clone()),
-        );
-        column_indexes.extend(
-            chunks
-                .iter()
-                .filter_map(|chunk| chunk.ranges.column_index.clone()),
-        );
-        offset_indexes.extend(chunks.iter().map(|chunk| chunk.ranges.offset_index.clone()));
+        let filters = chunks.iter().filter_map(|chunk| chunk.bloom_filter.clone());
+        ranges.extend(chunks.iter().map(|chunk| chunk.pages.clone()));
+        ranges.extend(filters);
     }
-    seen.expect("footer", "num_rows", footer.integer("num_rows"), Some(rows));
+    seen.expect("footer", "num_rows", footer.num_rows(), rows);
     seen.empty_files += usize::from(rows == 0);
-    ranges.extend(column_indexes);
-    ranges.extend(offset_indexes);
-    ranges.push(footer_start..file.len());
-    check_cover(&ranges)
+    check_cover(&ranges)?;
+    let end = ranges.last().map_or(0, |range| range.end);
+    let written = with_metadata(&file[..end], &said)?;
+    let mut pairs = written.iter().zip(file);
+    let same = pairs.position(|(written, said)| written != said);
+    let same = same.or((written.len() != file.len()).then_some(written.len().min(file.len())));
+    if let Some(at) = same {
+        let from_end = file.len() - at;
+        return Err(format!(
+            "the metadata is written otherwise {from_end} bytes from the end"
+        ));
+    }
+    Ok(())
 }
 
 /// Checks that each range begins where the one before ends.
@@ -132,56 +149,37 @@ fn check_cover(ranges: &[Range<usize>]) -> Result<()> {
 
 fn check_row_group<'f>(
     file: &'f [u8],
-    group: &'f Struct,
+    said: &'f ParquetMetaData,
+    ordinal: usize,
     leaves: &'f [Leaf],
     place: &str,
     seen: &mut Seen,
 ) -> Result<Vec<Chunk<'f>>> {
-    let columns = group.structs("columns");
-    if columns.len() != leaves.len() {
-        return Err(format!(
-            "{place}: {} columns of {}",
-            columns.len(),
-            leaves.len()
-        ));
-    }
-    let rows = group.integer("num_rows");
-    let in_range = rows.is_some_and(|rows| (1..=ROW_GROUP_ROWS).contains(&rows));
-    seen.ensure(place, in_range, &format!("{rows:?} rows"));
+    let group = said.row_group(ordinal);
+    let own = i32::try_from(ordinal).ok();
+    seen.expect(place, "ordinal", group.ordinal(), own);
+    let rows = group.num_rows();
+    let in_range = (1..=ROW_GROUP_ROWS).contains(&rows);
+    seen.ensure(place, in_range, &format!("{rows} rows"));
     let mut chunks = Vec::new();
-    for (said, leaf) in columns.iter().zip(leaves) {
+    for (column, leaf) in leaves.iter().enumerate() {
         let place = format!("{place}, {}", leaf.path.join("."));
         let wrong = |error| format!("{place}: {error}");
-        let chunk = Chunk::new(file, said, leaf).map_err(wrong)?;
+        let chunk = Chunk::new(file, said, (ordinal, column), leaf).map_err(wrong)?;
         let real = chunk.check(seen, &place).map_err(wrong)?;
-        seen.expect(&place, "num_rows", rows, Some(real));
+        seen.expect(&place, "num_rows", rows, real);
         chunks.push(chunk);
     }
-    let sum = |name: &str| {
-        let sizes = columns
-            .iter()
-            .filter_map(|said| said.structure("meta_data")?.integer(name));
-        Some(sizes.sum())
-    };
-    let uncompressed = sum("total_uncompressed_size");
-    seen.expect(
-        place,
-        "total_byte_size",
-        group.integer("total_byte_size"),
-        uncompressed,
-    );
-    let is_small = uncompressed <= Some(ROW_GROUP_BYTES);
-    seen.ensure(place, is_small, &format!("{uncompressed:?} bytes"));
-    let said = group.integer("total_compressed_size");
-    seen.expect(
-        place,
-        "total_compressed_size",
-        said,
-        sum("total_compressed_size"),
-    );
-    let start = chunks.first().map(|chunk| signed(chunk.ranges.pages.start));
-    seen.expect(place, "file_offset", group.integer("file_offset"), start);
-    sorting::check(group, &chunks, leaves).map_err(|error| format!("{place}: {error}"))?;
+    let sizes = group.columns().iter();
+    let uncompressed = sizes.map(ColumnChunkMetaData::uncompressed_size).sum();
+    let bytes = group.total_byte_size();
+    seen.expect(place, "total_byte_size", bytes, uncompressed);
+    let is_small = uncompressed <= ROW_GROUP_BYTES;
+    seen.ensure(place, is_small, &format!("{uncompressed} bytes"));
+    let start = chunks.first().map(|chunk| signed(chunk.pages.start));
+    seen.expect(place, "file_offset", group.file_offset(), start);
+    let keys = group.sorting_columns().map_or(&[][..], Vec::as_slice);
+    sorting::check(keys, &chunks, leaves).map_err(|error| format!("{place}: {error}"))?;
     Ok(chunks)
 }
 

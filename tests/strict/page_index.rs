@@ -3,42 +3,65 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use parquet::basic::BoundaryOrder;
+use parquet::basic::Type as Physical;
+use parquet::data_type::AsBytes;
+use parquet::file::page_index::column_index::{ColumnIndexMetaData, PrimitiveColumnIndex};
+use parquet::file::page_index::offset_index::OffsetIndexMetaData;
+
 use super::bounds::{Bounds, Fit, lower, upper};
 use super::page::DataPage;
-use super::schema::{Leaf, Physical};
+use super::schema::{Leaf, check_value, compare};
 use super::seen::Seen;
 use super::signed;
-use super::thrift::{Struct, Value};
 
 /// Compares the offset index with the data pages and the ranges of the file that they take.
-pub(super) fn check_offsets(
+pub(super) fn check_offsets<'r>(
     seen: &mut Seen,
     place: &str,
-    index: &Struct,
-    ranges: &[Range<usize>],
+    index: &OffsetIndexMetaData,
+    ranges: impl Iterator<Item = &'r Range<usize>>,
     pages: &[DataPage<'_>],
 ) {
-    let locations = index.structs("page_locations");
-    seen.expect(
-        place,
-        "pages in the offset index",
-        locations.len(),
-        ranges.len(),
-    );
+    let locations = index.page_locations();
+    let what = "pages in the offset index";
+    seen.expect(place, what, locations.len(), pages.len());
     let mut row = 0;
-    for (at, ((location, range), page)) in locations.iter().zip(ranges).zip(pages).enumerate() {
-        let said = ["offset", "compressed_page_size", "first_row_index"]
-            .map(|name| location.integer(name).unwrap_or(-1));
+    for (at, ((said, range), page)) in locations.iter().zip(ranges).zip(pages).enumerate() {
+        let said = [
+            said.offset,
+            said.compressed_page_size.into(),
+            said.first_row_index,
+        ];
         let real = [range.start, range.len(), row].map(signed);
         seen.expect(place, &format!("location of page {at}"), said, real);
         row += page.rows();
     }
-    if let Some(said) = index.integers("unencoded_byte_array_data_bytes") {
-        let real: Vec<i64> = pages
-            .iter()
-            .map(|page| signed(page.value_bytes()))
-            .collect();
-        seen.expect(place, "unencoded bytes of pages", said, real);
+    if let Some(said) = index.unencoded_byte_array_data_bytes() {
+        let real = pages.iter().map(|page| signed(page.value_bytes()));
+        seen.expect(place, "unencoded bytes of pages", said, &real.collect());
+    }
+}
+
+/// The bytes of the bounds of a page; `None` if the index says that it has no value.
+fn bounds(index: &ColumnIndexMetaData, page: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn both<T: AsBytes>(
+        index: &PrimitiveColumnIndex<T>,
+        page: usize,
+    ) -> Option<(Vec<u8>, Vec<u8>)> {
+        let (min, max) = (index.min_value(page)?, index.max_value(page)?);
+        Some((min.as_bytes().to_vec(), max.as_bytes().to_vec()))
+    }
+    match index {
+        ColumnIndexMetaData::BOOLEAN(index) => both(index, page),
+        ColumnIndexMetaData::INT32(index) => both(index, page),
+        ColumnIndexMetaData::INT64(index) => both(index, page),
+        ColumnIndexMetaData::DOUBLE(index) => both(index, page),
+        ColumnIndexMetaData::BYTE_ARRAY(index) => {
+            let (min, max) = (index.min_value(page)?, index.max_value(page)?);
+            Some((min.to_vec(), max.to_vec()))
+        }
+        other => panic!("no column of ours: {other:?}"),
     }
 }
 
@@ -46,70 +69,55 @@ pub(super) fn check_offsets(
 pub(super) fn check_bounds(
     seen: &mut Seen,
     place: &str,
-    index: &Struct,
+    index: &ColumnIndexMetaData,
     leaf: &Leaf,
     pages: &[DataPage<'_>],
 ) {
-    let real: Vec<Bounds<'_>> = pages
-        .iter()
-        .map(|page| Bounds::of(leaf.physical, page.values.iter().copied()))
-        .collect();
-    let nulls: Vec<i64> = pages.iter().map(|page| signed(page.nulls())).collect();
+    let count = index.num_pages();
     seen.expect(
         place,
-        "null_counts",
-        index.integers("null_counts"),
-        Some(nulls),
+        "pages in the column index",
+        count,
+        pages.len() as u64,
     );
-    match index.integers("nan_counts") {
-        None => {}
-        Some(said) if leaf.physical == Physical::Double => {
-            let nans = real.iter().map(|page| page.nans).collect();
-            seen.expect(place, "nan_counts", said, nans);
-        }
-        Some(_) => seen.find(place, "nan_counts of values that are no floats"),
+    if count != pages.len() as u64 {
+        return;
     }
-    let null_pages = index.list("null_pages").unwrap_or_default();
-    let real_null_pages: Vec<Value> = pages
-        .iter()
-        .map(|page| Value::Bool(page.values.is_empty()))
-        .collect();
-    seen.expect(place, "null_pages", null_pages, &real_null_pages);
-    let (min, max) = (bytes(index, "min_values"), bytes(index, "max_values"));
-    seen.expect(
-        place,
-        "bounds",
-        (min.len(), max.len()),
-        (pages.len(), pages.len()),
-    );
-    let mut bounds = Vec::new();
-    for (at, (said, real)) in min.into_iter().zip(max).zip(&real).enumerate() {
+    let nulls = pages.iter().map(|page| signed(page.nulls())).collect();
+    seen.expect(place, "null_counts", index.null_counts(), Some(&nulls));
+    if index.nan_counts().is_some() && leaf.physical != Physical::DOUBLE {
+        seen.find(place, "nan_counts of values that are no floats");
+    }
+    let mut all = Vec::new();
+    for (at, page) in pages.iter().enumerate() {
         let place = format!("{place}, page {at}");
-        match real.min_max {
-            None => seen.expect(&place, "bounds without a value", said, (&[], &[])),
-            Some((min, max)) => {
-                for fit in [
-                    lower(leaf.physical, said.0, min),
-                    upper(leaf.physical, said.1, max),
-                ] {
-                    check_fit(seen, &place, fit);
-                }
-                bounds.push(said);
+        let real = Bounds::of(leaf.physical, page.values.iter().copied());
+        let is_null = index.is_null_page(at);
+        seen.expect(&place, "null_pages", is_null, page.values.is_empty());
+        if let Some(said) = index.nan_count(at) {
+            seen.expect(&place, "nan_counts", said, real.nans);
+        }
+        let said = bounds(index, at);
+        match (real.min_max, &said) {
+            (Some((min, max)), Some((lowest, highest))) => {
+                check_fit(seen, &place, lower(leaf.physical, lowest, min));
+                check_fit(seen, &place, upper(leaf.physical, highest, max));
+            }
+            (None, None) => {}
+            (real, said) => seen.expect(&place, "bounds", said.is_some(), real.is_some()),
+        }
+        all.extend(said);
+        let said = [
+            index.repetition_level_histogram(at),
+            index.definition_level_histogram(at),
+        ];
+        for (said, real) in said.into_iter().zip(page.histograms(leaf)) {
+            if let Some(said) = said {
+                seen.expect(&place, "level_histograms", said, &real[..]);
             }
         }
     }
-    check_order(seen, place, index, leaf.physical, &bounds);
-    for (side, name) in ["repetition_level_histograms", "definition_level_histograms"]
-        .into_iter()
-        .enumerate()
-    {
-        if let Some(said) = index.integers(name) {
-            let histograms = pages
-                .iter()
-                .flat_map(|page| page.histograms(leaf)[side].clone());
-            seen.expect(place, name, said, histograms.collect());
-        }
-    }
+    check_order(seen, place, index, leaf.physical, &all);
 }
 
 fn check_fit(seen: &mut Seen, place: &str, fit: super::Result<Fit>) {
@@ -125,38 +133,25 @@ fn check_fit(seen: &mut Seen, place: &str, fit: super::Result<Fit>) {
 fn check_order(
     seen: &mut Seen,
     place: &str,
-    index: &Struct,
+    index: &ColumnIndexMetaData,
     physical: Physical,
-    bounds: &[(&[u8], &[u8])],
+    bounds: &[(Vec<u8>, Vec<u8>)],
 ) {
-    let checked = |value: &[u8]| physical.check(value).is_ok();
+    let checked = |value: &[u8]| check_value(physical, value).is_ok();
     if !bounds.iter().all(|(min, max)| checked(min) && checked(max)) {
         return;
     }
     let never = |order: Ordering| {
-        let fits = |a, b| physical.compare(a, b) != order;
+        let fits = |a, b| compare(physical, a, b) != order;
         let mut pairs = bounds.windows(2);
-        pairs.all(|pair| fits(pair[0].0, pair[1].0) && fits(pair[0].1, pair[1].1))
+        pairs.all(|pair| fits(&pair[0].0, &pair[1].0) && fits(&pair[0].1, &pair[1].1))
     };
     // Of several orders that hold, the first one is ours: ascending, descending, none.
     let real = match (never(Ordering::Greater), never(Ordering::Less)) {
-        (true, _) => 1,
-        (false, true) => 2,
-        (false, false) => 0,
+        (true, _) => BoundaryOrder::ASCENDING,
+        (false, true) => BoundaryOrder::DESCENDING,
+        (false, false) => BoundaryOrder::UNORDERED,
     };
-    seen.expect(
-        place,
-        "boundary_order",
-        index.integer("boundary_order"),
-        Some(real),
-    );
-}
-
-fn bytes<'i>(index: &'i Struct, name: &str) -> Vec<&'i [u8]> {
-    let list = index.list(name).unwrap_or_default();
-    let bytes = list.iter().filter_map(|value| match value {
-        Value::Bytes(bytes) => Some(&bytes[..]),
-        _ => None,
-    });
-    bytes.collect()
+    let said = index.get_boundary_order();
+    seen.expect(place, "boundary_order", said, Some(real));
 }

@@ -1,263 +1,342 @@
 //! Each kind of check fails on a file that is wrong in one thing.
 
-use super::edit::{
-    CPUS, Edit, MACHINE, PLATFORM, TIME, add, change_bytes, fields, file, findings, finds, flip,
-    less, more, pop, with_chunks, with_footer, with_struct,
-};
-use super::footer;
-use super::format::{COLUMN_INDEX, OFFSET_INDEX, PAGE_HEADER, SORTING_COLUMN};
-use super::page::check_checksum;
-use super::thrift::{Struct, Value};
-use crate::nested::made_up::{JSON, convert_text, row};
+use std::ops::Range;
+
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::metadata::{
+    FileMetaData, KeyValue, PageIndexPolicy, RowGroupMetaData, RowGroupMetaDataBuilder,
+    SortingColumn,
+};
+use parquet::file::statistics::{Statistics, ValueStatistics};
 use tracelake_testkit::Score;
+
+use super::edit::{
+    CPUS, Edit, MACHINE, PLATFORM, TIME, file, findings, finds, footer_start, integer, with_bytes,
+    with_chunk, with_chunks, with_footer, with_header,
+};
+use super::metadata;
+use super::page::{CRC, ENCODING, THIRD, TYPE, UNCOMPRESSED, VALUES, check_checksum};
+use tracelake_testkit::nested::{JSON, convert_text, row};
+
+/// What is found where only the Parquet crate tells a difference: it writes the metadata otherwise than the file does.
+const OTHERWISE: &str = "the metadata is written otherwise";
+
+/// What is found where the Parquet crate refuses the metadata.
+const UNREADABLE: &str = "the metadata: ";
+
+/// The largest time of the file.
+const LAST: i64 = 69_999 * 37;
+
+/// Statistics of its times, which are right with the defaults.
+fn times(min: i64, distinct: Option<u64>) -> ValueStatistics<i64> {
+    ValueStatistics::new(Some(min), Some(LAST), distinct, Some(0), false)
+}
+
+/// Statistics of its platforms, of which only the NULLs are wrong.
+fn platforms(max: &str) -> ValueStatistics<parquet::data_type::ByteArray> {
+    ValueStatistics::new(Some("a".into()), Some(max.into()), None, Some(5), false)
+}
+
+/// Changes of a column chunk, each with what is found.
+const OF_CHUNK: &[(usize, &str, Edit)] = &[
+    (TIME, UNREADABLE, |old, new| {
+        new.set_offset_index_offset(old.offset_index_offset().map(|at| at + 1))
+    }),
+    (TIME, UNREADABLE, |old, new| {
+        new.set_offset_index_length(old.offset_index_length().map(|of| of - 1))
+    }),
+    (TIME, UNREADABLE, |old, new| {
+        new.set_column_index_offset(old.column_index_offset().map(|at| at + 1))
+    }),
+    (TIME, "a missing column index", |_, new| {
+        new.set_column_index_offset(None)
+            .set_column_index_length(None)
+    }),
+    (TIME, "codec LZ4_RAW", |_, new| {
+        new.set_compression(Compression::LZ4_RAW)
+    }),
+    (TIME, "num_values is", |old, new| {
+        new.set_num_values(old.num_values() + 1)
+    }),
+    (TIME, "total_uncompressed_size is", |old, new| {
+        new.set_total_uncompressed_size(old.uncompressed_size() + 1)
+    }),
+    (TIME, "longer than its column chunk", |old, new| {
+        new.set_total_compressed_size(old.compressed_size() - 1)
+    }),
+    (TIME, "not in the file", |_, new| {
+        new.set_total_compressed_size(1 << 40)
+    }),
+    (MACHINE, "data_page_offset is", |old, new| {
+        new.set_data_page_offset(old.data_page_offset() + 1)
+    }),
+    (TIME, "dictionary_page_offset is", |_, new| {
+        new.set_dictionary_page_offset(Some(4))
+    }),
+    (TIME, "encodings is", |_, new| {
+        new.set_encodings(vec![Encoding::RLE])
+    }),
+    (TIME, "encoding_stats is", |old, new| {
+        let mut stats = old.page_encoding_stats().unwrap().clone();
+        stats[0].count += 1;
+        new.set_page_encoding_stats(stats)
+    }),
+    (PLATFORM, "null_count is", |_, new| {
+        new.set_statistics(Statistics::ByteArray(platforms("b")))
+    }),
+    (PLATFORM, "is no upper bound", |_, new| {
+        new.set_statistics(Statistics::ByteArray(platforms("c")))
+    }),
+    (PLATFORM, "min_value is Exact", |_, new| {
+        new.set_statistics(Statistics::ByteArray(
+            platforms("b").with_min_is_exact(false),
+        ))
+    }),
+    (TIME, "is no lower bound", |_, new| {
+        new.set_statistics(Statistics::Int64(times(1, None)))
+    }),
+    (TIME, OTHERWISE, |_, new| {
+        new.set_statistics(Statistics::Int64(times(0, None).with_min_is_exact(false)))
+    }),
+    (TIME, OTHERWISE, |_, new| {
+        new.set_statistics(Statistics::Int64(
+            times(0, None).with_backwards_compatible_min_max(true),
+        ))
+    }),
+    (TIME, "which are deprecated", |_, new| {
+        new.set_statistics(Statistics::int64(Some(0), Some(LAST), None, Some(0), true))
+    }),
+    (TIME, "distinct_count is", |_, new| {
+        new.set_statistics(Statistics::Int64(times(0, Some(1))))
+    }),
+    (TIME, OTHERWISE, |_, new| {
+        new.set_statistics(Statistics::Int64(times(0, None).with_nan_count(Some(1))))
+    }),
+    (CPUS, "nan_count is", |_, new| {
+        let right = ValueStatistics::new(Some(-0.0), Some(0.6), None, Some(0), false);
+        new.set_statistics(Statistics::Double(right.with_nan_count(Some(1))))
+    }),
+    (MACHINE, "bloom filter", |old, new| {
+        new.set_bloom_filter_length(old.bloom_filter_length().map(|of| of - 1))
+    }),
+];
+
+/// A change of the metadata of a row group.
+type GroupEdit = fn(RowGroupMetaDataBuilder) -> RowGroupMetaDataBuilder;
 
 #[test]
 fn a_footer_that_is_wrong_is_refused() {
     let file = file();
     assert_eq!(findings(&file), Vec::<String>::new());
     let mut score = Score::new("wrong footers");
-    let of_footer: [(&str, &str, Edit); 15] = [
-        ("version is", "version", more),
-        ("num_rows is", "num_rows", more),
-        ("created_by is empty", "created_by", |value| {
-            *value = Value::Bytes(Vec::new())
-        }),
-        ("column_orders is", "column_orders", pop),
-        ("IEEE_754_TOTAL_ORDER", "column_orders.0", |value| {
-            let fields = &mut fields(value).fields;
-            let order = fields.remove(&1).unwrap();
-            fields.insert(2, order);
-        }),
-        ("a second key", "key_value_metadata", |value| match value {
-            Value::List(pairs) => pairs.push(pairs[0].clone()),
-            other => panic!("{other:?}"),
-        }),
-        ("path_in_schema", "schema.1.name", change_bytes),
-        ("without a parent", "schema.0.num_children", less),
-        ("a child is missing", "schema.0.num_children", more),
-        ("has the repetition", "schema.1.repetition_type", |value| {
-            add(value, 5)
-        }),
-        ("ordinal is", "row_groups.0.ordinal", more),
-        ("num_rows is", "row_groups.0.num_rows", more),
-        ("total_byte_size is", "row_groups.0.total_byte_size", more),
-        (
-            "total_compressed_size is",
-            "row_groups.0.total_compressed_size",
-            more,
-        ),
-        ("file_offset is", "row_groups.0.file_offset", more),
-    ];
-    for (expected, path, edit) in of_footer {
-        score.count(path, finds(&with_footer(&file, path, edit), expected));
+    let of_file = |version, by: &str, times: usize| {
+        let edit = |of: &FileMetaData| {
+            let keys = of.key_value_metadata().unwrap();
+            let keys: Vec<KeyValue> = (0..times).flat_map(|_| keys.clone()).collect();
+            let (by, keys) = (Some(by.to_owned()), Some(keys));
+            let orders = of.column_orders().cloned();
+            FileMetaData::new(
+                version,
+                of.num_rows(),
+                by,
+                keys,
+                of.schema_descr_ptr(),
+                orders,
+            )
+        };
+        with_footer(&file, edit, |group| group)
+    };
+    for (expected, wrong) in [
+        ("version is", of_file(2, "somebody", 1)),
+        ("created_by is empty", of_file(1, "", 1)),
+        ("a second key", of_file(1, "somebody", 2)),
+    ] {
+        score.count(expected, finds(&wrong, expected));
     }
-    let of_chunk: [(usize, &str, &str, Edit); 24] = [
-        (TIME, "file_offset is", "file_offset", more),
-        (TIME, "OffsetIndex", "offset_index_offset", more),
-        (TIME, "OffsetIndex", "offset_index_length", less),
-        (TIME, "ColumnIndex", "column_index_offset", more),
-        (TIME, "a missing column index", "", |value| {
-            // Offset and length.
-            fields(value).fields.retain(|id, _| ![6, 7].contains(id));
-        }),
-        (TIME, "type is", "meta_data.type", more),
-        (TIME, "codec 7", "meta_data.codec", more),
-        (TIME, "num_values is", "meta_data.num_values", more),
-        (
-            TIME,
-            "total_uncompressed_size is",
-            "meta_data.total_uncompressed_size",
-            more,
-        ),
-        (
-            TIME,
-            "longer than its column chunk",
-            "meta_data.total_compressed_size",
-            less,
-        ),
-        (
-            TIME,
-            "not in the file",
-            "meta_data.total_compressed_size",
-            |value| add(value, 1 << 40),
-        ),
-        (
-            MACHINE,
-            "data_page_offset is",
-            "meta_data.data_page_offset",
-            more,
-        ),
-        (
-            TIME,
-            "dictionary_page_offset is",
-            "meta_data.dictionary_page_offset",
-            |value| add(value, 4),
-        ),
-        (TIME, "encodings is", "meta_data.encodings", pop),
-        (
-            TIME,
-            "encoding_stats is",
-            "meta_data.encoding_stats.0.count",
-            more,
-        ),
-        (
-            PLATFORM,
-            "null_count is",
-            "meta_data.statistics.null_count",
-            more,
-        ),
-        (
-            TIME,
-            "is no lower bound",
-            "meta_data.statistics.min_value",
-            change_bytes,
-        ),
-        (
-            PLATFORM,
-            "is no upper bound",
-            "meta_data.statistics.max_value",
-            change_bytes,
-        ),
-        (
-            TIME,
-            "min_value is Exact",
-            "meta_data.statistics.is_min_value_exact",
-            flip,
-        ),
-        (
-            TIME,
-            "min, which is deprecated",
-            "meta_data.statistics.min",
-            |value| *value = Value::Bytes(vec![0; 8]),
-        ),
-        (
-            TIME,
-            "distinct_count is",
-            "meta_data.statistics.distinct_count",
-            more,
-        ),
-        (CPUS, "nan_count is", "meta_data.statistics.nan_count", more),
-        (
-            TIME,
-            "values that are no floats",
-            "meta_data.statistics.nan_count",
-            more,
-        ),
-        (
-            MACHINE,
-            "bloom filter",
-            "meta_data.bloom_filter_length",
-            less,
-        ),
+    let of_group: [(&str, GroupEdit); 4] = [
+        ("ordinal is", |group| group.set_ordinal(1)),
+        ("num_rows is", |group| group.set_num_rows(70_001)),
+        ("total_byte_size is", |group| group.set_total_byte_size(1)),
+        ("file_offset is", |group| group.set_file_offset(5)),
     ];
-    for (column, expected, path, edit) in of_chunk {
-        let path = format!("row_groups.0.columns.{column}.{path}");
-        let path = path.trim_end_matches('.');
-        score.count(path, finds(&with_footer(&file, path, edit), expected));
+    for (expected, edit) in of_group {
+        let change = |group: RowGroupMetaData| edit(group.into_builder()).build().unwrap();
+        let wrong = with_footer(&file, FileMetaData::clone, change);
+        score.count(expected, finds(&wrong, expected));
     }
+    for (at, (column, expected, edit)) in OF_CHUNK.iter().enumerate() {
+        let what = format!("change {at} of column {column}");
+        score.count(&what, finds(&with_chunk(&file, *column, *edit), expected));
+    }
+    let found = metadata(&file, PageIndexPolicy::Skip).unwrap();
+    let compressed = found.row_group(0).compressed_size();
+    let orders = [0x6c, 0x1c];
+    for (what, expected, old, new) in [
+        (
+            "num_rows",
+            "num_rows is",
+            &integer(0x16, 70_000)[..],
+            &integer(0x16, 70_001)[..],
+        ),
+        ("a missing order", UNREADABLE, &[0x6c, 0x1c, 0, 0], &[0x5c]),
+        ("an order", "IEEE_754_TOTAL_ORDER", &orders, &[0x6c, 0x2c]),
+        ("a name in the schema", OTHERWISE, b"\x04time", b"\x04uime"),
+        (
+            "a child too few",
+            UNREADABLE,
+            &[0x15, 12, 0],
+            &[0x15, 10, 0],
+        ),
+        (
+            "a child too many",
+            UNREADABLE,
+            &[0x15, 12, 0],
+            &[0x15, 14, 0],
+        ),
+        ("a repetition", UNREADABLE, &[0x25, 0], &[0x25, 10]),
+        (
+            "total_compressed_size",
+            OTHERWISE,
+            &integer(0x16, compressed),
+            &integer(0x16, compressed + 1),
+        ),
+        (
+            "file_offset of a chunk",
+            "file_offset is",
+            &[0x26, 0, 0x1c],
+            &[0x26, 2, 0x1c],
+        ),
+        (
+            "the type of a chunk",
+            "the metadata",
+            &[0x1c, 0x15, 4],
+            &[0x1c, 0x15, 2],
+        ),
+    ] {
+        let wrong = with_bytes(&file, footer_start(&file), old, new);
+        score.count(what, finds(&wrong, expected));
+    }
+    // Before the end of the footer.
+    let unknown = with_bytes(&file, file.len() - 9, &[0], &[0x15, 0, 0]);
+    score.count("an unknown field", finds(&unknown, OTHERWISE));
     score.close();
 }
 
 #[test]
 fn an_order_that_the_rows_do_not_have_is_refused() {
-    fn sorted_by(value: &mut Value, column: usize) {
-        let mut sorting = Struct::new(&SORTING_COLUMN);
-        let column = Value::Integer(i64::try_from(column).unwrap());
-        sorting.entry("column_idx").insert_entry(column);
-        sorting.entry("descending").insert_entry(Value::Bool(false));
-        sorting.entry("nulls_first").insert_entry(Value::Bool(true));
-        *value = Value::List(vec![Value::Struct(sorting)]);
-    }
     let file = file();
-    let path = "row_groups.0.sorting_columns";
-    let by_time = with_footer(&file, path, |value| sorted_by(value, TIME));
-    assert_eq!(findings(&by_time), Vec::<String>::new());
-    for edit in [
-        |value: &mut Value| sorted_by(value, MACHINE),
-        |value: &mut Value| sorted_by(value, PLATFORM),
+    let sorted_by = |column| {
+        let key = SortingColumn {
+            column_idx: column,
+            descending: false,
+            nulls_first: true,
+        };
+        with_footer(&file, FileMetaData::clone, |group| {
+            let group = group.into_builder().set_sorting_columns(Some(vec![key]));
+            group.build().unwrap()
+        })
+    };
+    assert_eq!(findings(&sorted_by(0)), Vec::<String>::new());
+    for (column, expected) in [
+        (1, "is not sorted"),
+        (3, "is not sorted"),
+        (6, "a column that doesn't exist"),
     ] {
-        finds(&with_footer(&file, path, edit), "is not sorted").unwrap();
+        finds(&sorted_by(column), expected).unwrap();
     }
-    let by_nothing = with_footer(&file, path, |value| sorted_by(value, 6));
-    finds(&by_nothing, "a column that doesn't exist").unwrap();
+}
+
+/// The start of a range of the page index.
+fn start(range: Option<Range<u64>>) -> usize {
+    usize::try_from(range.unwrap().start).unwrap()
 }
 
 #[test]
 fn pages_and_indexes_that_are_wrong_are_refused() {
     let file = file();
     let mut score = Score::new("wrong pages and indexes");
-    let page = |column: usize, page: usize| {
-        with_chunks(&file, |chunks| {
-            chunks[column].stored().unwrap()[page].range.start
-        })
-    };
-    let data = "data_page_header";
-    let of_page: [(usize, &str, &str, Edit); 6] = [
-        (
-            page(MACHINE, 1),
-            "encodings is",
-            &format!("{data}.encoding"),
-            |value| add(value, -6),
-        ),
-        (
-            page(MACHINE, 1),
-            "data page 0:",
-            &format!("{data}.num_values"),
-            less,
-        ),
-        (
-            page(MACHINE, 1),
-            "definition_level_encoding is",
-            &format!("{data}.definition_level_encoding"),
-            more,
-        ),
-        (page(MACHINE, 1), "page 1:", "uncompressed_page_size", less),
-        (page(MACHINE, 1), "another's header", "type", |value| {
-            add(value, 2)
-        }),
-        (
-            page(MACHINE, 0),
-            "bytes after the last value",
-            "dictionary_page_header.num_values",
-            less,
-        ),
-    ];
-    for (start, expected, path, edit) in of_page {
-        let wrong = with_struct(&file, start, &PAGE_HEADER, path, edit);
-        score.count(path, finds(&wrong, expected));
+    for (page, field, more, expected) in [
+        (1, ENCODING, -6, "encodings is"),
+        (1, VALUES, -1, "data page 0:"),
+        (1, THIRD, 1, "definition_level_encoding is"),
+        (1, UNCOMPRESSED, -1, "page 1:"),
+        (1, TYPE, 2, "another's header"),
+        (0, VALUES, -1, "bytes after the last value"),
+    ] {
+        let wrong = with_header(&file, (MACHINE, page), field, more);
+        score.count(expected, finds(&wrong, expected));
     }
-    let of_bounds: [(usize, &str, &str, Edit); 5] = [
-        (TIME, "null_pages is", "null_pages.0", flip),
-        (TIME, "is no lower bound", "min_values.1", change_bytes),
-        (TIME, "is no upper bound", "max_values.0", change_bytes),
-        (TIME, "boundary_order is", "boundary_order", more),
-        (PLATFORM, "null_counts is", "null_counts.0", more),
-    ];
-    for (column, expected, path, edit) in of_bounds {
-        let index = with_chunks(&file, |chunks| chunks[column].ranges.column_index.clone());
-        let wrong = with_struct(&file, index.unwrap().start, &COLUMN_INDEX, path, edit);
-        score.count(path, finds(&wrong, expected));
+    let found = metadata(&file, PageIndexPolicy::Optional).unwrap();
+    let index = found.page_index().unwrap();
+    let second = index.page_locations(0, TIME).unwrap()[1].clone();
+    let nulls = index
+        .column_index(0, PLATFORM)
+        .unwrap()
+        .null_counts()
+        .unwrap();
+    let list = u8::try_from(nulls.len()).unwrap() << 4 | 6;
+    // The rows before the second page.
+    let rows = second.first_row_index;
+    let number = |number: i64| number.to_le_bytes().to_vec();
+    for (column, expected, old, new) in [
+        (TIME, "null_pages is", vec![2], vec![1]),
+        (
+            TIME,
+            "is no lower bound",
+            number(rows * 37),
+            number(rows * 37 + 1),
+        ),
+        (
+            TIME,
+            "is no upper bound",
+            number((rows - 1) * 37),
+            number(rows * 37 - 38),
+        ),
+        (
+            TIME,
+            "boundary_order is",
+            vec![0x15, 2, 0x19],
+            vec![0x15, 4, 0x19],
+        ),
+        (
+            PLATFORM,
+            "null_counts is",
+            integer(list, nulls[0]),
+            integer(list, nulls[0] + 1),
+        ),
+    ] {
+        let start = start(found.row_group(0).column(column).column_index_range());
+        let wrong = with_bytes(&file, start, &old, &new);
+        score.count(expected, finds(&wrong, expected));
     }
-    for field in ["offset", "compressed_page_size", "first_row_index"] {
-        let index = with_chunks(&file, |chunks| chunks[TIME].ranges.offset_index.start);
-        let path = format!("page_locations.1.{field}");
-        let wrong = with_struct(&file, index, &OFFSET_INDEX, &path, more);
-        score.count(&path, finds(&wrong, "location of page 1 is"));
+    for (field, head, number) in [
+        ("offset", 0x16, second.offset),
+        (
+            "compressed_page_size",
+            0x15,
+            second.compressed_page_size.into(),
+        ),
+        ("first_row_index", 0x16, rows),
+    ] {
+        let start = start(found.row_group(0).column(TIME).offset_index_range());
+        let (old, new) = (integer(head, number), integer(head, number + 1));
+        let wrong = with_bytes(&file, start, &old, &new);
+        score.count(field, finds(&wrong, "location of page 1 is"));
     }
-    let filter = with_chunks(&file, |chunks| chunks[MACHINE].ranges.bloom_filter.clone());
-    // The last block, behind the header.
-    let block = filter.clone().unwrap().end - 32..filter.unwrap().end;
+    let filter = with_chunks(&file, |chunks| chunks[MACHINE].bloom_filter.clone());
+    // The last block.
+    let block = filter.unwrap().end - 32;
     for (what, is_set, expected) in [
         ("a bit too many", 0, "a bit of no value"),
         ("a bit too few", 1, "a value is not in the filter"),
     ] {
-        let is_wanted = |bit: &usize| file[block.start + bit / 8] >> (bit % 8) & 1 == is_set;
+        let is_wanted = |bit: &usize| file[block + bit / 8] >> (bit % 8) & 1 == is_set;
         let bit = (0..256).find(is_wanted).unwrap();
         let mut wrong = file.clone();
-        wrong[block.start + bit / 8] ^= 1 << (bit % 8);
+        wrong[block + bit / 8] ^= 1 << (bit % 8);
         score.count(what, finds(&wrong, expected));
     }
     score.close();
@@ -287,45 +366,48 @@ fn sizes_and_levels_that_are_wrong_are_refused() {
         |finding: &String| finding.contains("unencoded") || finding.contains("histogram");
     assert!(!findings(&file).iter().any(are_named));
     let mut score = Score::new("wrong sizes and levels");
-    for (column, expected, field) in [
-        (
-            TEXT,
-            "unencoded bytes is",
-            "unencoded_byte_array_data_bytes",
-        ),
-        (
-            LIST,
-            "repetition_level_histogram is",
-            "repetition_level_histogram.0",
-        ),
-        (
-            LIST,
-            "definition_level_histogram is",
-            "definition_level_histogram.1",
-        ),
-    ] {
-        let path = format!("row_groups.0.columns.{column}.meta_data.size_statistics.{field}");
-        score.count(&path, finds(&with_footer(&file, &path, more), expected));
+    let of_chunk: [(usize, &str, Edit); 3] = [
+        (TEXT, "unencoded bytes is", |_, new| {
+            new.set_unencoded_byte_array_data_bytes(Some(1))
+        }),
+        (LIST, "repetition_level_histogram is", |_, new| {
+            new.set_repetition_level_histogram(Some(vec![1, 2].into()))
+        }),
+        (LIST, "definition_level_histogram is", |old, new| {
+            let mut levels = old
+                .definition_level_histogram()
+                .unwrap()
+                .clone()
+                .into_inner();
+            levels[1] += 1;
+            new.set_definition_level_histogram(Some(levels.into()))
+        }),
+    ];
+    for (column, expected, edit) in of_chunk {
+        score.count(expected, finds(&with_chunk(&file, column, edit), expected));
     }
-    let text = with_chunks(&file, |chunks| chunks[TEXT].ranges.offset_index.start);
-    let bounds = with_chunks(&file, |chunks| chunks[TEXT].ranges.column_index.clone());
-    let bounds = bounds.unwrap().start;
-    for (start, layout, expected, path) in [
+    let found = metadata(&file, PageIndexPolicy::Skip).unwrap();
+    let text = found.row_group(0).column(TEXT);
+    let bytes = text.unencoded_byte_array_data_bytes().unwrap();
+    // All of them are in one page, and each of its 100 texts is there.
+    for (start, expected, old, new) in [
         (
-            text,
-            &OFFSET_INDEX,
+            start(text.offset_index_range()),
             "unencoded bytes of pages is",
-            "unencoded_byte_array_data_bytes.0",
+            integer(0x16, bytes),
+            integer(0x16, bytes + 1),
         ),
         (
-            bounds,
-            &COLUMN_INDEX,
-            "definition_level_histograms is",
-            "definition_level_histograms.1",
+            start(text.column_index_range()),
+            "level_histograms is",
+            [vec![0x26], integer(0, 100)].concat(),
+            [vec![0x26], integer(0, 101)].concat(),
         ),
     ] {
-        let wrong = with_struct(&file, start, layout, path, more);
-        score.count(path, finds(&wrong, expected));
+        score.count(
+            expected,
+            finds(&with_bytes(&file, start, &old, &new), expected),
+        );
     }
     score.close();
 }
@@ -333,10 +415,10 @@ fn sizes_and_levels_that_are_wrong_are_refused() {
 #[test]
 fn bytes_without_a_purpose_are_refused() {
     let file = file();
-    let (_, start) = footer(&file).unwrap();
+    let start = footer_start(&file);
     let gap = [&file[..start], &[0], &file[start..]].concat();
-    finds(&gap, "comes before").unwrap();
-    finds(&[&file[..], b"1"].concat(), "no magic at the end").unwrap();
+    finds(&gap, OTHERWISE).unwrap();
+    finds(&[&file[..], b"1"].concat(), UNREADABLE).unwrap();
     finds(&[&b"1"[..], &file].concat(), "no magic at the start").unwrap();
     for length in [0, 4, 8, 11, start, file.len() - 1] {
         assert!(!findings(&file[..length]).is_empty(), "{length} bytes");
@@ -349,11 +431,10 @@ fn a_wrong_checksum_is_refused() {
     // The check value that catalogues of CRCs give for CRC-32.
     let right = i64::from(0xcbf4_3926_u32.cast_signed());
     let file = file();
-    let mut header = with_chunks(&file, |chunks| {
-        chunks[TIME].stored().unwrap().remove(0).header
-    });
-    header.entry("crc").insert_entry(Value::Integer(right));
+    let page = with_chunks(&file, |chunks| chunks[TIME].stored().unwrap().remove(0));
+    let mut header = page.header;
+    header.0.insert(CRC, right);
     assert_eq!(check_checksum(&header, bytes), Ok(()));
-    header.entry("crc").insert_entry(Value::Integer(right + 1));
+    header.0.insert(CRC, right + 1);
     assert!(check_checksum(&header, bytes).is_err());
 }

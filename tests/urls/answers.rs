@@ -3,7 +3,7 @@
 use super::{convert, plain, with_stores};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
 use tracelake_testkit::{
-    Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_row, tree,
+    Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_line, tree,
 };
 
 type Rule = fn(&Asked) -> Answer;
@@ -13,11 +13,10 @@ const FILE: &str = "job_events/part-00000-of-00001.csv";
 /// A file of several blocks, and the lake that is made from it alone.
 fn alone(rows: usize) -> Scratch {
     let scratch = Scratch::new();
-    let text = format!("{}\n", good_row("job_events")).repeat(rows);
+    let text = good_line("job_events").repeat(rows);
     scratch.file(FILE, text.as_bytes());
     let path = scratch.src().join(FILE);
-    let run = convert(plain(), path.to_str().unwrap(), &scratch.out(), &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), path.to_str().unwrap(), &scratch.out(), &[]).well();
     scratch
 }
 
@@ -164,8 +163,7 @@ fn why_a_web_directory_cannot_be_read_is_reported() {
 fn a_key_that_is_no_path_is_named_and_the_others_are_read() {
     let source = committed_sample();
     let disk = Scratch::new();
-    let run = convert(plain(), source.to_str().unwrap(), &disk.out(), &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), source.to_str().unwrap(), &disk.out(), &[]).well();
     for scheme in ["s3", "gs"] {
         let named = ["job_events//", "job_events/../"];
         let others = ["/job_events/a", "../a.csv.gz"];
@@ -215,6 +213,6 @@ fn a_profile_without_keys_names_how_to_export_it() {
         let run = run(arguments);
         assert_eq!(run.code, 1, "{}", run.stderr);
         let words = "profiles aren't read; run: eval \"$(aws configure export-credentials";
-        assert!(run.stderr.contains(words), "{}", run.stderr);
+        run.prints(words);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{convert, plain};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
 use tracelake_testkit::{
-    Run, Score, Scratch, ended, ensure, good_row, gzip, part_path, sha256, trace,
+    Run, Score, Scratch, ended, ensure, good_line, gzip, part_path, sha256, trace,
 };
 
 /// How long a run may take whose server is dead: as long as one request is tried again, and some more.
@@ -27,7 +27,7 @@ fn sums(files: u32) -> Vec<u8> {
 }
 
 fn part() -> Vec<u8> {
-    gzip(format!("{}\n", good_row("job_events")).as_bytes())
+    gzip(good_line("job_events").as_bytes())
 }
 
 fn is_list(asked: &Asked) -> bool {
@@ -57,7 +57,7 @@ fn living(files: u32) -> Server {
     Server::start(all, |_| Answer::Well)
 }
 
-fn ends_soon(server: &Server, run: impl FnOnce(&str) -> Run) -> Result<Duration, String> {
+fn ends_soon(server: &Server, run: impl FnOnce(&str) -> Run) -> Result<(), String> {
     let begun = Instant::now();
     let run = run(&format!("{}/trace", server.url()));
     let took = begun.elapsed();
@@ -69,8 +69,7 @@ fn ends_soon(server: &Server, run: impl FnOnce(&str) -> Run) -> Result<Duration,
     })?;
     ensure(took < SOON, || format!("took {took:?}"))?;
     let asked = server.asked().len();
-    ensure(asked < REQUESTS, || format!("{asked} requests"))?;
-    Ok(took)
+    ensure(asked < REQUESTS, || format!("{asked} requests"))
 }
 
 #[test]
@@ -80,14 +79,11 @@ fn a_dead_server_ends_a_run_however_many_files_it_lists() {
         let server = dying(files);
         for more in [&[][..], &["--shard", "0/2"], &["--trace", trace().name]] {
             let scratch = Scratch::new();
-            let took = ends_soon(&dying(files), |url| {
+            let ended = ends_soon(&dying(files), |url| {
                 convert(plain(), url, &scratch.out(), more)
             });
             let name = format!("{files} files {}", more.join(" "));
-            if let Ok(took) = took {
-                eprintln!("{name}: {:.1} s", took.as_secs_f64());
-            }
-            score.count(&name, took.map(drop));
+            score.count(&name, ended);
         }
         drop(server);
     }
@@ -100,15 +96,14 @@ fn a_dead_server_ends_a_verification() {
     let out = scratch.out();
     let server = living(200);
     let url = format!("{}/trace", server.url());
-    let made = convert(plain(), &url, &out, &[]);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    convert(plain(), &url, &out, &[]).well();
     let dead = dying(200);
-    let took = ends_soon(&dead, |url| {
+    let ended = ends_soon(&dead, |url| {
         let mut command = plain();
         command.args(["verify", out.to_str().unwrap(), "--source", url]);
         ended(command.output().unwrap())
     });
-    eprintln!("{:?}", took.unwrap());
+    ended.unwrap();
 }
 
 #[test]
@@ -130,7 +125,7 @@ fn listed_files_are_not_asked_for_before_they_are_read() {
         assert_eq!(run.code, 0, "{}", run.stderr);
         let asked = server.asked().len() - before;
         assert!(asked < REQUESTS, "{arguments:?}: {asked} requests");
-        assert!(run.stdout.contains("200"), "{}", run.stdout);
+        run.shows("200");
     }
 }
 
@@ -144,8 +139,8 @@ fn a_listed_file_that_the_server_does_not_have_is_named() {
     assert_eq!(run.code, 1, "{}", run.stderr);
     let path = part_path("job_events", 0, 2);
     let words = format!("/trace/{path}: there is no such object; ");
-    assert!(run.stderr.contains(&words), "{}", run.stderr);
-    assert!(run.stderr.contains("--parts"), "{}", run.stderr);
+    run.prints(&words);
+    run.prints("--parts");
 }
 
 #[test]
@@ -171,8 +166,7 @@ fn a_list_leads_out_of_the_source_in_no_way() {
     let server = Server::start(files, |_| Answer::Well);
     let scratch = Scratch::new();
     let url = format!("{}/a/trace", server.url());
-    let run = convert(plain(), &url, &scratch.out(), &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), &url, &scratch.out(), &[]).well();
     for asked in server.asked() {
         // What may say that the trace is synthetic is looked for above it.
         let is_above = asked.path == "a/SYNTHETIC.txt";

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{convert, plain, with_stores};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
 use tracelake_testkit::{
-    Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_row, tree,
+    Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_line, good_row, tree,
 };
 
 /// A source with a file of several blocks, and the lake made from it on disk; made once.
@@ -22,7 +22,7 @@ fn large() -> &'static Scratch {
         let text = rows.join("\n") + "\n";
         assert!(text.len() > 5 << 20, "one block and no more");
         scratch.file("job_events/part-00000-of-00001.csv", text.as_bytes());
-        let text = format!("{}\n", good_row("machine_events"));
+        let text = good_line("machine_events");
         scratch.only("machine_events", text.as_bytes());
         scratch.convert_well(&[]);
         scratch
@@ -59,8 +59,7 @@ fn a_lake_is_the_same_from_disk_from_a_bucket_and_from_the_web() {
     let scratch = Scratch::new();
     let disk = scratch.path().join("disk");
     let source = committed_sample();
-    let run = convert(plain(), source.to_str().unwrap(), &disk, &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), source.to_str().unwrap(), &disk, &[]).well();
     let server = Server::of(&source, "bucket/a b/", |_| Answer::Well);
     let from = server.url();
     let web = format!("{from}/bucket/a%20b");
@@ -81,7 +80,7 @@ fn a_lake_is_the_same_from_disk_from_a_bucket_and_from_the_web() {
         let inspected = with_stores(&from).args(["inspect", url]).output();
         let inspected = ended(inspected.unwrap());
         assert_eq!(inspected.code, 0, "{name}: {}", inspected.stderr);
-        assert!(inspected.stdout.contains("task_usage"));
+        inspected.shows("task_usage");
         // One file, and the directory of a table.
         for one in ["job_events/part-00001-of-00002.csv.gz", "job_events"] {
             let alone = scratch.path().join(format!("{name}-alone"));
@@ -94,8 +93,7 @@ fn a_lake_is_the_same_from_disk_from_a_bucket_and_from_the_web() {
             let disk = scratch.path().join("disk-alone");
             let source = source.join(one);
             let source = source.to_str().unwrap();
-            let run = convert(plain(), source, &disk, &["--allow-missing"]);
-            assert_eq!(run.code, 0, "{}", run.stderr);
+            convert(plain(), source, &disk, &["--allow-missing"]).well();
             assert_same_tree(&tree(&alone), &tree(&disk), &url);
             fs::remove_dir_all(alone).unwrap();
             fs::remove_dir_all(disk).unwrap();
@@ -182,8 +180,7 @@ fn a_web_server_without_ranges_or_tags_is_read_whole() {
     let scratch = Scratch::new();
     let disk = scratch.path().join("disk");
     let path = source.src().join(LARGE);
-    let run = convert(plain(), path.to_str().unwrap(), &disk, &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), path.to_str().unwrap(), &disk, &[]).well();
     let mut score = Score::new("simple web servers");
     let rules: [(&str, Rule); 4] = [
         ("no ranges", |_| Answer::Whole),
@@ -324,17 +321,12 @@ fn what_never_works_ends() {
         }
     });
     let scratch = Scratch::new();
-    let run = convert(
+    convert(
         with_stores(&server.url()),
         "s3://bucket/trace",
         &scratch.out(),
         &["--tables", "job_events"],
-    );
-    assert_eq!(run.code, 1, "{}", run.stderr);
-    assert!(
-        run.message().contains("the connection was cut"),
-        "{}",
-        run.stderr
-    );
+    )
+    .refuses(1, "the connection was cut");
     assert!(!scratch.out().exists());
 }

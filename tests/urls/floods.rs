@@ -237,8 +237,6 @@ fn no_answer_takes_the_memory_that_its_server_wants() {
             "pages of a list" => STATED,
             _ => well[case.arguments] + ROOM,
         };
-        let message = stderr.lines().last().unwrap_or_default();
-        eprintln!("{}: exit {code}, {} MiB: {message}", case.name, peak >> 20);
         let outcome = ensure(code == case.code, || format!("exit {code}: {stderr}"))
             .and_then(|()| ensure(peak < most, || format!("{peak} bytes of {most}")));
         score.count(case.name, outcome);
@@ -265,13 +263,7 @@ fn credentials_without_end_take_no_memory() {
         "AWS_METADATA_ENDPOINT",
         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     ] {
-        let (run, peak) = ask(&[(name, &url)]);
-        eprintln!(
-            "{name}: exit {}, {} MiB: {}",
-            run.code,
-            peak >> 20,
-            run.stderr
-        );
+        let (_, peak) = ask(&[(name, &url)]);
         assert!(
             peak < well + ROOM,
             "{name}: {peak} bytes, and {well} without"

@@ -28,8 +28,7 @@ pub(super) fn on_disk(lake: &Path) -> BTreeMap<String, Vec<u8>> {
 fn sample_lake() -> BTreeMap<String, Vec<u8>> {
     let scratch = Scratch::new();
     let source = committed_sample();
-    let run = convert(plain(), source.to_str().unwrap(), &scratch.out(), &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), source.to_str().unwrap(), &scratch.out(), &[]).well();
     on_disk(&scratch.out())
 }
 
@@ -78,13 +77,12 @@ fn a_bucket_that_lacks_known_parts_is_refused() {
     let refused = run(&server, &arguments);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
     let says = format!("{} of {} parts are missing", table.parts - 1, table.parts);
-    assert!(refused.message().contains(&says), "{}", refused.message());
+    refused.says(&says);
     assert!(!out.exists());
     let shown = run(&server, &["inspect", "s3://bucket/trace"]);
     assert_eq!(shown.code, 1, "{}", shown.stderr);
-    assert!(shown.stdout.contains("parts missing: "), "{}", shown.stdout);
-    let allowed = run(&server, &[&arguments[..], &["--allow-missing"]].concat());
-    assert_eq!(allowed.code, 0, "{}", allowed.stderr);
+    shown.shows("parts missing: ");
+    run(&server, &[&arguments[..], &["--allow-missing"]].concat()).exits(0);
 }
 
 #[test]
@@ -229,8 +227,7 @@ fn an_output_of_several_parts_is_uploaded_or_leaves_nothing() {
     let source = source.to_str().unwrap();
     let arguments = UNCOMPRESSED;
     let scratch = Scratch::new();
-    let made = convert(plain(), source, &scratch.out(), &arguments);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    convert(plain(), source, &scratch.out(), &arguments).well();
     let expected = on_disk(&scratch.out());
     assert!(
         expected.values().any(|bytes| bytes.len() > 9 << 20),
@@ -252,11 +249,7 @@ fn an_output_of_several_parts_is_uploaded_or_leaves_nothing() {
     };
     let failed = convert();
     assert_eq!(failed.code, 1, "{}", failed.stderr);
-    assert!(
-        failed.stderr.contains("s3://bucket/lake/job_events"),
-        "{}",
-        failed.stderr
-    );
+    failed.prints("s3://bucket/lake/job_events");
     assert!(server.objects("bucket/lake/job_events").is_empty());
     assert_eq!(server.uploads(), 0);
     let server = Server::start(BTreeMap::new(), |_| Answer::Well);
@@ -264,8 +257,7 @@ fn an_output_of_several_parts_is_uploaded_or_leaves_nothing() {
     command
         .args(["convert", source, "s3://bucket/lake"])
         .args(arguments);
-    let done = ended(command.output().unwrap());
-    assert_eq!(done.code, 0, "{}", done.stderr);
+    ended(command.output().unwrap()).exits(0);
     same(&server, &expected).unwrap();
     assert!(server.asked().iter().any(is_part));
 }

@@ -210,8 +210,7 @@ fn without_credentials_the_metadata_service_gets_a_moment_and_then_nothing_is_si
         .env("AWS_ENDPOINT_URL", server.url())
         .env("AWS_METADATA_ENDPOINT", silent.url());
     let scratch = Scratch::new();
-    let run = convert(command, "s3://bucket/trace", &scratch.out(), &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(command, "s3://bucket/trace", &scratch.out(), &[]).well();
     assert!(!silent.asked().is_empty());
     let mut asked = server.asked().into_iter();
     assert!(asked.all(|asked| !asked.headers.contains_key("authorization")));
@@ -230,8 +229,7 @@ fn a_published_bucket_is_read_unsigned_and_no_metadata_service_is_asked() {
         .env("GOOGLE_BASE_URL", server.url())
         .env("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json");
     let scratch = Scratch::new();
-    let run = convert(command, location.url, &scratch.out(), &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(command, location.url, &scratch.out(), &[]).well();
     let mut asked = server.asked().into_iter();
     assert!(asked.all(|asked| !asked.headers.contains_key("authorization")));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::with_stores;
 use tracelake_testkit::server::{Answer, Asked, Server};
-use tracelake_testkit::{Scratch, ended, good_row};
+use tracelake_testkit::{Scratch, ended, good_line};
 
 const PARTS: u32 = 12;
 
@@ -49,7 +49,7 @@ impl Gate {
 fn convert(most: usize, is_held: fn(&Asked) -> bool) {
     let source = Scratch::new();
     for number in 0..PARTS {
-        let text = format!("{}\n", good_row("job_events"));
+        let text = good_line("job_events");
         source.part("job_events", number, PARTS, text.as_bytes());
     }
     let gate = Arc::new(Gate::new(most));

@@ -81,8 +81,7 @@ fn a_secret_is_in_no_message_log_or_file() {
         assert_eq!(refused.code, 2, "{}", refused.stderr);
     }
 
-    let released = run(["release", s3, "--allow-missing", "--allow-rejects"]);
-    assert_eq!(released.code, 0, "{}", released.stderr);
+    run(["release", s3, "--allow-missing", "--allow-rejects"]).well();
     for lake in [&out, &web] {
         for (name, bytes) in tree(lake).unwrap() {
             let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned();
@@ -230,7 +229,7 @@ fn no_command_shows_a_secret_of_its_arguments_at_any_level() {
     let sample = committed_sample();
     let (local, out) = (sample.to_str().unwrap(), scratch.out());
     let out = out.to_str().unwrap();
-    assert_eq!(run(["convert", local, out]).code, 0);
+    run(["convert", local, out]).exits(0);
     let new = scratch.path().join("new");
     let new = new.to_str().unwrap();
     let name = tracelake_testkit::trace().name;
@@ -464,7 +463,7 @@ fn an_environment_that_no_store_can_be_made_from_is_an_error_and_no_panic() {
         command.envs(variables.iter().copied());
         let run = silent(command, &["inspect", "s3://bucket/a"]);
         assert_eq!(run.code, 1, "{}", run.stderr);
-        assert!(run.stderr.contains(said), "{}", run.stderr);
+        run.prints(said);
         assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
     }
     // A portal may answer for the metadata service.

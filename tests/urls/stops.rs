@@ -10,7 +10,7 @@ use super::lakes::{UNCOMPRESSED, large};
 use super::{plain, with_stores};
 use crate::crash::child::{AT_ONCE, HANGS, Working, measured};
 use tracelake_testkit::server::{Answer, Asked, Server};
-use tracelake_testkit::{Score, Scratch, committed_sample, ensure, good_row};
+use tracelake_testkit::{Score, Scratch, committed_sample, ensure, good_line};
 
 /// The memory of the HTTP client beside its objects: certificates, connections, code.
 const CLIENT: u64 = 12 << 20;
@@ -115,7 +115,7 @@ fn a_signal_ends_the_waiting_for_a_store_that_is_written_to() {
 #[test]
 fn an_object_takes_no_more_memory_than_documented() {
     let scratch = Scratch::new();
-    let row = format!("{}\n", good_row("task_usage"));
+    let row = good_line("task_usage");
     let text = row.repeat((64 << 20) / row.len());
     scratch.file("task_usage/part-00000-of-00001.csv", text.as_bytes());
     let server = Server::of(&scratch.src(), "bucket/", |_| Answer::Well);
@@ -133,6 +133,5 @@ fn an_object_takes_no_more_memory_than_documented() {
     };
     let from_disk = peak(&disk, plain(), "one");
     let from_bucket = peak("s3://bucket", with_stores(&server.url()), "two");
-    eprintln!("{from_disk} bytes from disk, {from_bucket} from a bucket");
     assert!(from_bucket < from_disk + OBJECT_MEMORY + CLIENT);
 }

@@ -16,7 +16,7 @@ use tracelake_testkit::{
 #[track_caller]
 fn found(run: &Run, says: &[&str]) {
     assert_eq!(run.code, 5, "{}", run.stderr);
-    assert!(run.stderr.contains(": 1 wrong"), "{}", run.stderr);
+    run.prints(": 1 wrong");
     for said in says {
         assert!(run.stderr.contains(said), "not {said}: {}", run.stderr);
     }
@@ -225,20 +225,11 @@ impl Rows {
         }
         let description = describe(&scratch, "weather.toml", &description);
         let trace = ["--trace", description.to_str().unwrap()];
-        let run = scratch.convert(&[&trace[..], &["--on-bad-row", "reject"]].concat());
-        assert_eq!(run.code, 3, "{}", run.stderr);
+        scratch
+            .convert(&[&trace[..], &["--on-bad-row", "reject"]].concat())
+            .exits(3);
         scratch
     }
-}
-
-fn verified(scratch: &Scratch) -> Run {
-    let arguments: [PathBuf; 4] = [
-        "verify".into(),
-        scratch.out(),
-        "--source".into(),
-        scratch.src(),
-    ];
-    run(arguments)
 }
 
 /// The rejects of a lake of one part, as a path and its lines.
@@ -268,7 +259,7 @@ fn every_fault_of_a_rejected_row_is_found_again() {
         let scratch = rows.lake();
         let (_, lines) = rejects(&scratch);
         assert_eq!(lines.len(), rows.rejects, "{}: {lines:#?}", rows.syntax);
-        let run = verified(&scratch);
+        let run = scratch.verify();
         assert_eq!(run.code, 0, "{}: {}", rows.syntax, run.stderr);
     }
 }
@@ -311,7 +302,7 @@ fn another_reason_of_a_rejected_row_is_found() {
                 let mut all = lines.clone();
                 all[at] = changed.clone();
                 put_rejects(&scratch, &all);
-                let run = verified(&scratch);
+                let run = scratch.verify();
                 let line = format!("{name}:{}: readings: says ", at + 1);
                 let is_found = run.code == 5 && run.stderr.contains(&line);
                 let outcome = ensure(is_found && run.stderr.contains(": 1 wrong"), || {
@@ -362,8 +353,8 @@ fn a_good_row_is_not_rejected() {
     let description = describe(&scratch, "weather.toml", &description);
     let trace = ["--trace", description.to_str().unwrap()];
     let reject = ["--on-bad-row", "reject"];
-    assert_eq!(scratch.convert(&[&trace[..], &reject].concat()).code, 3);
-    verified(&scratch).well();
+    scratch.convert(&[&trace[..], &reject].concat()).exits(3);
+    scratch.verify().well();
     // The row becomes a good one, and every digest with it.
     scratch.file("readings.csv", b"1\n2\n");
     let mut json = manifest(&scratch.out());
@@ -373,7 +364,7 @@ fn a_good_row_is_not_rejected() {
     lines[0]["raw"] = json!("2");
     put_rejects(&scratch, &lines);
     found(
-        &verified(&scratch),
+        &scratch.verify(),
         &[
             ".ndjson:1: readings: says of line 2 of the source ",
             "'number: not an integer in decimal digits: 'x'', but nothing is wrong with it",

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 use crate::streams::archives::{raw_tar, table_and_text};
 use crate::verify::patient::Patient;
 use tracelake_testkit::{
-    Run, Score, Scratch, committed_sample, ended, ensure, good_row, gzip, manifest, program, seal,
-    sha256, write_manifest,
+    Run, Score, Scratch, committed_sample, ended, ensure, gzip, manifest, program, seal, sha256,
+    write_manifest,
 };
 
 /// Runs `tracelake verify` with at most `kib` KiB of address space.
@@ -127,10 +127,7 @@ fn memory_is_bounded_whatever_a_lake_or_a_source_holds() {
     const KIB: u64 = 700_000;
     let mut score = Score::new("lakes and sources made to fill the memory");
     let scratch = Scratch::new();
-    scratch.only(
-        "job_events",
-        format!("{}\n", good_row("job_events")).as_bytes(),
-    );
+    scratch.good("job_events");
     scratch.convert_well(&[]);
     let (out, healthy) = (scratch.out(), manifest(&scratch.out()));
     let finding = |run: Run, says: &str| {

@@ -309,7 +309,7 @@ pub(crate) fn offset(at: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use tracelake_testkit::nested::TABLE;
+    use tracelake_testkit::every_kind::TABLE;
 
     use super::*;
 

@@ -18,6 +18,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+pub mod every_kind;
 pub mod figures;
 #[allow(
     clippy::cast_possible_truncation,

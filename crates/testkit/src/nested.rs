@@ -1,228 +1,202 @@
-//! A table with every kind of column, and its rows as values of JSON.
+//! A table that no trace has, and what the library makes of a text of it.
 
-use serde_json::{Value, json};
-use tracelake_schema::{Column, Csv, Files, Kind, Naming, Sentinel, Syntax, Table, Zone};
+use std::borrow::Cow;
+use std::path::Path;
 
-/// A column of a made-up table.
-#[must_use]
-pub const fn column(
-    name: &'static str,
-    kind: Kind,
-    mandatory: bool,
-    fields: &'static [Column],
-) -> Column {
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, RecordBatch};
+use bytes::Bytes;
+use serde_json::Value;
+use tracelake_convert::part::{Beginning, Converted, ReadProgress, TableText, convert_part};
+use tracelake_core::Context;
+use tracelake_core::error::{Error, Result};
+use tracelake_core::field_order::FieldOrder;
+use tracelake_encode::output::Encoding;
+use tracelake_schema::arrow::arrow_schema;
+use tracelake_schema::{Column, Files, Kind, Syntax, Table};
+use tracelake_source::Source;
+
+use crate::lake::read_parquet;
+
+/// A column that has other ones in it. Some names are mandatory: those of the time, of an element and of a list.
+pub const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
     Column {
-        mandatory,
+        mandatory: matches!(name.as_bytes(), b"time" | b"t" | b"item" | b"after"),
         fields,
         ..Column::plain(name, kind)
     }
 }
 
-/// A table with every kind of column, and structs in lists.
-pub const TABLE: Table = Table {
-    name: "jobs",
+/// The table as JSON lines.
+pub static JSON: Table = Table {
+    name: "steps",
     summary: "",
     columns: &[
-        Column {
-            sentinels: &[Sentinel {
-                value: i64::MAX,
-                name: "AFTER",
-                also: Some("18446744073709551615"),
-                doc: "",
-            }],
-            unit: Some("microseconds"),
-            ..column("time", Kind::Integer, true, &[])
-        },
-        column("event", Kind::Code, false, &[]),
-        column("share", Kind::Float, false, &[]),
-        column("done", Kind::Boolean, false, &[]),
-        column("user", Kind::Text, false, &[]),
+        // Before the time, so that its column chunk is not the one of its index.
         column(
             "usage",
             Kind::Struct,
-            false,
             &[
-                column("cpus", Kind::Float, false, &[]),
-                column("memory", Kind::Float, false, &[]),
+                column("cpus", Kind::Float, &[]),
+                column("memory", Kind::Float, &[]),
             ],
         ),
-        column(
-            "rules",
-            Kind::List,
-            false,
-            &[column(
-                "item",
-                Kind::Struct,
-                true,
-                &[
-                    column("name", Kind::Text, true, &[]),
-                    column("relation", Kind::Code, false, &[]),
-                ],
-            )],
-        ),
-        column(
-            "after",
-            Kind::List,
-            false,
-            &[column("item", Kind::Integer, true, &[])],
-        ),
-        column("since", Kind::DateTime(Zone::Published), false, &[]),
+        column("time", Kind::Integer, &[]),
+        column("user", Kind::Text, &[]),
+        column("after", Kind::List, &[column("item", Kind::Integer, &[])]),
     ],
-    fields: &[0, 1, 2, 3, 4, 5, 6, 7, 8],
+    fields: &[0, 1, 2, 3],
     files: Files::Whole,
-    naming: Naming::NONE,
-    csv: Csv::PLAIN,
+    naming: tracelake_schema::Naming::NONE,
+    csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Json,
+    parts: 0,
     published: None,
     shards: &[],
     required: None,
     entity: &[],
     primary_key: &[],
     references: &[],
-    parts: 0,
-    time: Some(0),
+    time: Some(1),
     synthetic: "",
 };
 
-/// Formats a value as Python prints it, with numpy's spaces in lists or with commas.
-fn python(value: &Value, column: &Column, numpy: bool) -> String {
-    match value {
-        Value::Null => "None".to_owned(),
-        Value::Bool(true) => "True".to_owned(),
-        Value::Bool(false) => "False".to_owned(),
-        Value::Number(number) if column.kind == Kind::Float => {
-            format!("{:?}", number.as_f64().unwrap())
-        }
-        Value::Number(number) => number.to_string(),
-        Value::String(text) if matches!(column.kind, Kind::Integer | Kind::Code) => text.clone(),
-        Value::String(text) => {
-            let quote = if text.contains('\'') && !text.contains('"') {
-                '"'
-            } else {
-                '\''
-            };
-            let mut printed = String::from(quote);
-            for c in text.chars() {
-                match c {
-                    '\\' => printed.push_str("\\\\"),
-                    '\n' => printed.push_str("\\n"),
-                    c if c == quote => printed.extend(['\\', c]),
-                    c if c.is_control() && u32::from(c) < 256 => {
-                        printed += &format!("\\x{:02x}", u32::from(c));
-                    }
-                    c if u32::from(c) > 0xffff => printed += &format!("\\U{:08x}", u32::from(c)),
-                    c if c.is_alphanumeric() || c.is_ascii() => printed.push(c),
-                    c => printed += &format!("\\u{:04x}", u32::from(c)),
-                }
-            }
-            printed.push(quote);
-            printed
-        }
-        Value::Object(_) => {
-            let named = column.fields.iter().map(|field| {
-                let value = python(&value[field.content], field, numpy);
-                format!("'{}': {value}", field.content)
-            });
-            format!("{{{}}}", named.collect::<Vec<_>>().join(", "))
-        }
-        Value::Array(items) => {
-            let items = items
-                .iter()
-                .map(|item| python(item, &column.fields[0], numpy));
-            let separator = if numpy { "\n " } else { ", " };
-            format!("[{}]", items.collect::<Vec<_>>().join(separator))
-        }
+/// The table as quoted CSV.
+pub static QUOTED: Table = Table {
+    syntax: Syntax::QuotedCsv,
+    ..JSON
+};
+
+/// The header of the quoted CSV.
+pub const HEADER: &str = "usage,time,user,after\n";
+
+/// A good row of either syntax; that of quoted CSV has two lines.
+pub fn row(table: &Table, number: usize) -> String {
+    let user = "u".repeat(number % 7);
+    if table.syntax == Syntax::Json {
+        let usage = format!(r#"{{"cpus":{},"memory":null}}"#, eighths(number));
+        format!(
+            "{{\"usage\":{usage},\"time\":\"{number}\",\"user\":\"x{user}\",\"after\":[{number},\"2\"]}}\n"
+        )
+    } else {
+        let usage = format!("{{'cpus': {:?}, 'memory': None}}", eighths(number));
+        format!("\"{usage}\",{number},\"x{user}\",\"[{number}\n 2]\"\n")
     }
 }
 
-/// A row of [`TABLE`] as quoted CSV; fields are quoted `always` or where they must be.
-#[must_use]
-pub fn quoted_line(row: &Value, numpy: bool, always: bool) -> String {
-    let fields = TABLE.columns.iter().map(|column| {
-        let field = match &row[column.content] {
-            Value::Null => return String::new(),
-            Value::String(text) => text.clone(),
-            value => python(value, column, numpy),
-        };
-        if always || field.contains([',', '"', '\n']) {
-            format!("\"{}\"", field.replace('"', "\"\""))
-        } else {
-            field
-        }
-    });
-    fields.collect::<Vec<_>>().join(",")
+fn eighths(number: usize) -> f64 {
+    f64::from(u32::try_from(number).unwrap()) / 8.0
 }
 
-/// A value with its integers as BigQuery exports them: as strings.
-#[must_use]
-pub fn exported(value: &Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_i64() => number.to_string().into(),
-        Value::Array(items) => items.iter().map(exported).collect(),
-        Value::Object(named) => {
-            let named = named.iter();
-            named
-                .map(|(name, value)| (name.clone(), exported(value)))
-                .collect()
-        }
-        other => other.clone(),
+/// The header of a text, before its rows.
+pub fn header(table: &Table) -> &'static str {
+    if table.syntax == Syntax::Json {
+        ""
+    } else {
+        HEADER
     }
 }
 
-/// All values that differ from this one in a single value, by as little as possible.
-#[must_use]
-pub fn mutations(value: &Value, column: &Column) -> Vec<Value> {
-    let mut others = match value {
-        Value::Null => {
-            return vec![match column.kind {
-                Kind::Integer | Kind::Code => json!(0),
-                Kind::DateTime(_) => json!("1970-01-01 00:00:00Z"),
-                Kind::Float => json!(0.0),
-                Kind::Boolean => json!(false),
-                Kind::Text => json!("x"),
-                Kind::Struct => json!({}),
-                Kind::List => json!([]),
-            }];
+/// The result for one part.
+pub struct Part {
+    /// Its counts.
+    pub converted: Converted,
+    /// The file.
+    pub parquet: Vec<u8>,
+    /// The lines of its rejects file.
+    pub rejects: Vec<Value>,
+}
+
+impl Part {
+    /// The rows of the file.
+    pub fn rows(&self) -> RecordBatch {
+        let rows = read_parquet(Bytes::from(self.parquet.clone()));
+        assert_eq!(rows.num_rows() as u64, self.converted.rows_out);
+        rows
+    }
+}
+
+/// Converts a file of a table in parts of `part_rows` rows, with the bad rows rejected.
+///
+/// # Errors
+/// If the file is no table, or is damaged.
+pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
+    let order = FieldOrder::built_in(table, "here");
+    let mut source = Source::open(&Context::new(), path)?;
+    let beginning = Beginning::of(&mut source, Cow::Borrowed(&order))?;
+    let mut text = TableText::new(&mut source, &beginning, part_rows);
+    let mut parts = Vec::new();
+    while text.next_part()? {
+        let mut rejects = Vec::new();
+        let (converted, parquet) = convert_part(
+            &mut text,
+            &order,
+            &arrow_schema(table),
+            Encoding::DEFAULT,
+            Vec::new(),
+            &mut |bad| {
+                // A strict run would say this.
+                let error = bad.to_error(path, &order).to_string();
+                assert!(!error.contains(char::is_control), "{error}");
+                rejects.push(serde_json::from_slice(&bad.to_json()?).unwrap());
+                Ok(())
+            },
+            &mut ReadProgress::new(&Context::new()),
+        )?;
+        let counted = converted.rows_out + rejects.len() as u64;
+        assert_eq!(converted.rows_in, counted, "the counting law");
+        assert_eq!(converted.rows_rejected, rejects.len() as u64);
+        parts.push(Part {
+            converted,
+            parquet,
+            rejects,
+        });
+    }
+    Ok(parts)
+}
+
+/// Like [`convert`], for a text of one part.
+///
+/// # Errors
+/// Those of [`convert`].
+pub fn convert_text(text: &[u8], table: &'static Table) -> std::result::Result<Part, Error> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("text");
+    std::fs::write(&path, text).unwrap();
+    let mut parts = convert(&path, table, None)?;
+    assert_eq!(parts.len(), 1);
+    Ok(parts.remove(0))
+}
+
+/// Whether a value of JSON means that of an array.
+pub fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool {
+    if value.is_null() || array.is_null(row) {
+        return value.is_null() && array.is_null(row);
+    }
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    match column.kind {
+        Kind::DateTime(_) => false,
+        Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
+        Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
+        Kind::Float => text.parse() == Ok(array.as_primitive::<Float64Type>().value(row)),
+        Kind::Boolean => value.as_bool() == Some(array.as_boolean().value(row)),
+        Kind::Text => value.as_str() == Some(array.as_string::<i32>().value(row)),
+        Kind::Struct => {
+            let inner = column.fields.iter().zip(array.as_struct().columns());
+            value.is_object()
+                && inner
+                    .into_iter()
+                    .all(|(field, array)| equal(field, &value[field.content], array, row))
         }
-        Value::Number(number) if column.kind == Kind::Float => {
-            let float = number.as_f64().unwrap();
-            vec![json!(f64::from_bits(float.to_bits() ^ 1)), json!(-float)]
+        Kind::List => {
+            let found = array.as_list::<i32>().value(row);
+            let items = value.as_array().unwrap();
+            let mut numbered = items.iter().enumerate();
+            numbered.len() == found.len()
+                && numbered.all(|(at, item)| equal(&column.fields[0], item, &found, at))
         }
-        Value::Number(number) => vec![json!(number.as_i64().unwrap() ^ 1)],
-        Value::Bool(value) => vec![json!(!value)],
-        Value::String(text) if matches!(column.kind, Kind::DateTime(_)) => {
-            vec![json!(text.replacen("00", "01", 1))]
-        }
-        Value::String(text) => vec![json!(format!("{text}="))],
-        Value::Object(named) => {
-            let others = column.fields.iter().flat_map(|field| {
-                let others = mutations(&value[field.content], field).into_iter();
-                others.map(move |other| {
-                    let mut changed = named.clone();
-                    changed.insert(field.content.to_owned(), other);
-                    Value::Object(changed)
-                })
-            });
-            others.collect()
-        }
-        Value::Array(items) => {
-            let mut others = Vec::new();
-            if let Some(first) = items.first() {
-                others.push([&items[..], std::slice::from_ref(first)].concat().into());
-            }
-            for (at, item) in items.iter().enumerate() {
-                let mut shorter = items.clone();
-                shorter.remove(at);
-                others.push(shorter.into());
-                for other in mutations(item, &column.fields[0]) {
-                    let mut changed = items.clone();
-                    changed[at] = other;
-                    others.push(changed.into());
-                }
-            }
-            others
-        }
-    };
-    others.push(Value::Null);
-    others
+    }
 }

@@ -20,8 +20,39 @@ impl Run {
     /// Expects success, and nothing on stdout, which is for data.
     #[track_caller]
     pub fn well(&self) {
-        assert_eq!(self.code, 0, "{}", self.stderr);
+        self.exits(0);
         assert_eq!(self.stdout, "");
+    }
+
+    /// Expects an exit code.
+    #[track_caller]
+    pub fn exits(&self, code: i32) {
+        assert_eq!(self.code, code, "{}", self.stderr);
+    }
+
+    /// Expects an exit code, and words in the error message.
+    #[track_caller]
+    pub fn refuses(&self, code: i32, says: &str) {
+        self.exits(code);
+        self.says(says);
+    }
+
+    /// Expects words in the error message.
+    #[track_caller]
+    pub fn says(&self, words: &str) {
+        assert!(self.message().contains(words), "{}", self.message());
+    }
+
+    /// Expects words on stderr.
+    #[track_caller]
+    pub fn prints(&self, words: &str) {
+        assert!(self.stderr.contains(words), "{}", self.stderr);
+    }
+
+    /// Expects words on stdout.
+    #[track_caller]
+    pub fn shows(&self, words: &str) {
+        assert!(self.stdout.contains(words), "{}", self.stdout);
     }
 
     /// The error message: the only line that isn't a warning.
@@ -84,11 +115,17 @@ pub fn convert(source: &Path, out: &Path, arguments: &[&str]) -> Run {
     run(fixed.into_iter().chain(arguments.iter().map(OsStr::new)))
 }
 
+/// Runs `tracelake generate`, which must go well.
+#[track_caller]
+pub fn generate(trace: &str, out: &Path, options: &[&str]) {
+    let fixed = ["generate".as_ref(), trace.as_ref(), out.as_os_str()];
+    run(fixed.into_iter().chain(options.iter().map(OsStr::new))).exits(0);
+}
+
 /// Verifies a lake against its source, which must go well.
 #[track_caller]
 pub fn verify_well(out: &Path, source: &Path) {
-    let verified = run(["verify".as_ref(), out, "--source".as_ref(), source]);
-    assert_eq!(verified.code, 0, "{}", verified.stderr);
+    run(["verify".as_ref(), out, "--source".as_ref(), source]).exits(0);
 }
 
 /// Variables that would lead a test away from its server.

@@ -1,7 +1,5 @@
 //! Counts of the cases of a test.
 
-use std::io::Write;
-
 /// The variable of the environment that asks for every case of long tests, if it is `all`.
 const ALL: &str = "TRACELAKE_TESTS";
 
@@ -62,22 +60,17 @@ impl Score {
         }
     }
 
-    /// Prints the counts, past the test harness's capture, and fails if any case was wrong.
+    /// Fails if any case was wrong, or none was tried.
     #[track_caller]
     pub fn close(self) {
-        let (tried, wrong) = (self.tried, self.wrong.len() as u64);
-        let right = tried - wrong;
-        let left_out = match self.left_out {
-            0 => String::new(),
-            left_out => format!(", left out {left_out} ({ALL}=all tries them)"),
-        };
-        let line = format!(
-            "{}: tried {tried}, right {right}, wrong = {wrong}{left_out}\n",
-            self.name
+        let (name, tried, wrong) = (self.name, self.tried, self.wrong.len());
+        let left_out = self.left_out;
+        assert!(
+            wrong == 0,
+            "{name}: {wrong} of {tried} are wrong, {left_out} left out:\n{}",
+            self.wrong.join("\n")
         );
-        std::io::stderr().write_all(line.as_bytes()).unwrap();
-        assert!(self.wrong.is_empty(), "{line}{}", self.wrong.join("\n"));
-        assert!(tried > 0, "{}: nothing was tried", self.name);
+        assert!(tried > 0, "{name}: nothing was tried");
     }
 }
 

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use tempfile::TempDir;
 use tracelake_schema::{TRACES, Table, Trace};
 
-use crate::program::{Run, convert};
+use crate::program::{Run, convert, run};
 use crate::rows;
 
 /// The trace that most tests use: the first in the catalog that is published only in parts.
@@ -37,6 +37,11 @@ pub fn good_row(table: &str) -> &'static str {
         }
         other => panic!("no row of {other}"),
     }
+}
+
+/// That row, as a line.
+pub fn good_line(table: &str) -> String {
+    format!("{}\n", good_row(table))
 }
 
 /// That row with the field of one column replaced.
@@ -136,9 +141,19 @@ impl Scratch {
         self.part(table, 0, 1, text);
     }
 
+    /// Writes the only part of a table, with a good row.
+    pub fn good(&self, table: &str) {
+        self.only(table, good_line(table).as_bytes());
+    }
+
     /// Runs `tracelake convert SRC OUT` with these arguments.
     pub fn convert(&self, arguments: &[&str]) -> Run {
         convert(&self.src(), &self.out(), arguments)
+    }
+
+    /// Verifies the lake against the source.
+    pub fn verify(&self) -> Run {
+        run(["verify".into(), self.out(), "--source".into(), self.src()])
     }
 
     /// Like [`Self::convert`], and expects success.

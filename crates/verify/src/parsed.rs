@@ -419,7 +419,7 @@ fn count(column: &Column, value: &ParsedValue, has: fn(&Column, &str) -> bool) -
 
 #[cfg(test)]
 mod tests {
-    use tracelake_testkit::nested::TABLE;
+    use tracelake_testkit::every_kind::TABLE;
 
     use super::*;
 

@@ -482,7 +482,7 @@ fn value_fault(
 mod tests {
     use tracelake_encode::value;
     use tracelake_schema::Table;
-    use tracelake_testkit::nested::TABLE;
+    use tracelake_testkit::every_kind::TABLE;
 
     use super::*;
 

@@ -80,7 +80,7 @@ fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use tracelake_schema::Table;
-    use tracelake_testkit::nested::TABLE;
+    use tracelake_testkit::every_kind::TABLE;
 
     use super::*;
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tracelake_schema::TRACES;
 
 use disk::Disk;
-use tracelake_testkit::{Score, Scratch, copy, ensure, good_row, program, run, tree};
+use tracelake_testkit::{Score, Scratch, copy, ensure, generate, good_line, program, tree};
 
 /// The library that records.
 fn recorder() -> &'static Path {
@@ -87,7 +87,7 @@ impl Recorded {
 
 /// The text of a table's part, without and with a row that is rejected.
 fn good(name: &str) -> String {
-    format!("{}\n", good_row(name)).repeat(20)
+    good_line(name).repeat(20)
 }
 
 fn bad(name: &str) -> String {
@@ -128,15 +128,7 @@ fn outputs_are_synced_before_the_manifest_and_everything_at_the_end() {
         .unwrap();
     let scratch = Scratch::new();
     fs::remove_dir(scratch.src()).unwrap();
-    let src = scratch.src();
-    let made = run([
-        "generate",
-        trace.name,
-        src.to_str().unwrap(),
-        "--rows",
-        "600",
-    ]);
-    assert_eq!(made.code, 0, "{}", made.stderr);
+    generate(trace.name, &scratch.src(), &["--rows", "600"]);
     let mut lake = Recorded::new(scratch);
     lake.ends(&["convert", "--part-rows", "200", "--derive", "dag"], 0);
     let derived = trace.derived[0].table.name;

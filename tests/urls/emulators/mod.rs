@@ -20,8 +20,7 @@ type Tree = BTreeMap<String, Vec<u8>>;
 /// A source as a lake on disk.
 fn lake_of(source: &Path, options: &[&str]) -> Tree {
     let scratch = Scratch::new();
-    let run = convert(plain(), source.to_str().unwrap(), &scratch.out(), options);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), source.to_str().unwrap(), &scratch.out(), options).well();
     on_disk(&scratch.out())
 }
 

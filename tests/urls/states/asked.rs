@@ -5,15 +5,13 @@ use std::collections::BTreeSet;
 use super::{FACTS, Objects, PREFIX, store};
 use crate::urls::with_stores;
 use tracelake_testkit::server::{Answer, Asked, Server};
-use tracelake_testkit::{Run, Scratch, ended, run};
+use tracelake_testkit::{Run, Scratch, ended, generate};
 
 /// A source of tables in one file each, from which another one is derived.
 fn cut_source(scratch: &Scratch) -> String {
     let src = scratch.path().join("alibaba");
-    let src = src.to_str().unwrap();
-    let generated = run(["generate", "alibaba-2018", src, "--rows", "3000"]);
-    assert_eq!(generated.code, 0, "{}", generated.stderr);
-    src.to_owned()
+    generate("alibaba-2018", &src, &["--rows", "3000"]);
+    src.to_str().unwrap().to_owned()
 }
 
 fn converted(server: &Server, src: &str, options: &[&str]) -> Run {
@@ -57,8 +55,7 @@ fn again(before: &Objects, src: &str, options: &[&str]) -> (Vec<Asked>, BTreeSet
         "the other shard has no parts"
     );
     let begun = server.asked().len();
-    let run = convert(&server, src, &first);
-    assert!(run.stderr.contains("0 parts converted"), "{}", run.stderr);
+    convert(&server, src, &first).prints("0 parts converted");
     (server.asked().split_off(begun), own)
 }
 
@@ -128,6 +125,6 @@ fn a_shard_puts_no_plan_for_a_table_that_it_cannot_derive() {
     let run = converted(&server, &cut, &options);
     assert_eq!(run.code, 2, "{}", run.stderr);
     let says = "is derived from batch_task, which is neither selected nor in the lake";
-    assert!(run.stderr.contains(says), "{}", run.stderr);
+    run.prints(says);
     assert_eq!(server.objects(PREFIX), Objects::new());
 }

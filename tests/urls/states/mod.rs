@@ -52,8 +52,7 @@ fn source() -> &'static str {
 /// The lake of these tables (all if empty) as one undisturbed run makes it on disk.
 fn lake(tables: &str) -> Objects {
     let scratch = Scratch::new();
-    let run = convert(plain(), source(), &scratch.out(), &of(tables));
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    convert(plain(), source(), &scratch.out(), &of(tables)).well();
     super::lakes::on_disk(&scratch.out())
 }
 

@@ -11,8 +11,7 @@ use tracelake_testkit::{Score, ensure};
 fn facts_are_put_before_outputs_and_the_manifest_is_put_last() {
     let (log, rule) = recorded(usize::MAX);
     let server = store(&released(), rule);
-    let run = tracelake(&server, OTHERS, &[]);
-    assert_eq!(run.code, 0, "{}", run.stderr);
+    tracelake(&server, OTHERS, &[]).exits(0);
     let log = log.lock().unwrap().clone();
     let put = |start: &str| {
         let is_it = |write: &&Write| matches!(write, Write::Put(name) if name.starts_with(start));

@@ -4,7 +4,7 @@ mod both_readers;
 
 use proptest::prelude::*;
 use tracelake_core::fault::Fault;
-use tracelake_testkit::nested::TABLE;
+use tracelake_testkit::every_kind::TABLE;
 
 use super::row;
 use crate::cell::{Cell, Row};

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use tracelake_schema::Table;
-use tracelake_testkit::nested::{TABLE, quoted_line};
+use tracelake_testkit::every_kind::{TABLE, quoted_line};
 
 use super::*;
 use crate::samples::{described, object};

@@ -6,38 +6,21 @@
 //! option says otherwise.
 
 use std::fs;
-use std::path::Path;
 
 use super::setting::{directory, options};
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use crate::nested::{self, column, convert, equal};
+use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
-use std::borrow::Cow;
 
-use tracelake_convert::part::{Beginning, ReadProgress, TableText, convert_part};
-use tracelake_core::Context;
-use tracelake_core::error::{ErrorKind, Result};
-use tracelake_core::field_order::FieldOrder;
-use tracelake_encode::output::Encoding;
-use tracelake_schema::arrow::arrow_schema;
-use tracelake_schema::{Column, Files, Kind, Syntax, Table};
-use tracelake_source::Source;
-
-const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
-    Column {
-        mandatory: matches!(name.as_bytes(), b"t" | b"item"),
-        fields,
-        ..Column::plain(name, kind)
-    }
-}
+use tracelake_core::error::ErrorKind;
+use tracelake_schema::{Kind, Syntax, Table};
 
 /// Every kind of column, under names that a fuzzer finds.
 static JSON: Table = Table {
     name: "made_up",
-    summary: "",
     columns: &[
         column("t", Kind::Integer, &[]),
         column("s", Kind::Text, &[]),
@@ -61,19 +44,8 @@ static JSON: Table = Table {
         ),
     ],
     fields: &[0, 1, 2, 3, 4],
-    files: Files::Whole,
-    naming: tracelake_schema::Naming::NONE,
-    csv: tracelake_schema::Csv::PLAIN,
-    syntax: Syntax::Json,
-    parts: 0,
-    published: None,
-    shards: &[],
-    required: None,
-    entity: &[],
-    primary_key: &[],
-    references: &[],
     time: Some(0),
-    synthetic: "",
+    ..nested::JSON
 };
 
 static QUOTED: Table = Table {
@@ -106,98 +78,41 @@ pub fn run(data: &[u8]) {
             return;
         }
     };
-    let rows = whole.rows.num_rows();
-    assert_eq!(whole.rows_in, rows + whole.rejects.len());
+    let rows = whole.rows();
     let mut good = text.clone();
     for reject in whole.rejects.iter().rev() {
-        check_reject(&text, reject);
-        let end = reject.byte + reject.raw.len();
+        let (byte, end) = check_reject(&text, reject);
         let newline = text[end..].iter().position(|&byte| byte == b'\n');
-        good.drain(reject.byte..newline.map_or(text.len(), |newline| end + newline + 1));
+        good.drain(byte..newline.map_or(text.len(), |newline| end + newline + 1));
     }
-    check_values(table, &good, &whole.rows);
+    check_values(table, &good, &rows);
 
     let part_rows = u64::from(choices >> 2) + 1;
     let parts = convert(&path, table, Some(part_rows)).unwrap();
     let mut before = 0;
     for part in &parts {
-        assert!(part.rows_in as u64 <= part_rows);
-        let found = &part.rows;
-        assert!(*found == whole.rows.slice(before, found.num_rows()));
+        assert!(part.converted.rows_in <= part_rows);
+        let found = part.rows();
+        assert!(found == rows.slice(before, found.num_rows()));
         before += found.num_rows();
     }
-    assert_eq!(before, rows);
+    assert_eq!(before, rows.num_rows());
     let rejects = parts.iter().flat_map(|part| &part.rejects);
     assert!(rejects.eq(&whole.rejects));
 }
 
-struct Part {
-    rows_in: usize,
-    rows: RecordBatch,
-    rejects: Vec<Reject>,
-}
-
-#[derive(PartialEq)]
-struct Reject {
-    line: usize,
-    byte: usize,
-    raw: Vec<u8>,
-}
-
-fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
-    let order = FieldOrder::built_in(table, "here");
-    let mut source = Source::open(&Context::new(), path)?;
-    let beginning = Beginning::of(&mut source, Cow::Borrowed(&order))?;
-    let mut text = TableText::new(&mut source, &beginning, part_rows);
-    let mut parts = Vec::new();
-    while text.next_part()? {
-        let mut rejects = Vec::new();
-        let (converted, parquet) = convert_part(
-            &mut text,
-            &order,
-            &arrow_schema(table),
-            Encoding::DEFAULT,
-            Vec::new(),
-            &mut |bad| {
-                let error = bad.to_error(path, &order).to_string();
-                assert!(!error.contains(char::is_control), "{error}");
-                let json: Value = serde_json::from_slice(&bad.to_json()?).unwrap();
-                let raw = match json.get("raw_base64") {
-                    Some(base64) => STANDARD.decode(base64.as_str().unwrap()).unwrap(),
-                    None => json["raw"].as_str().unwrap().as_bytes().to_vec(),
-                };
-                let number = |key: &str| json[key].as_u64().unwrap() as usize;
-                rejects.push(Reject {
-                    line: number("line"),
-                    byte: number("byte"),
-                    raw,
-                });
-                Ok(())
-            },
-            &mut ReadProgress::new(&Context::new()),
-        )?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(parquet)).unwrap();
-        let schema = reader.schema().clone();
-        let batches: Vec<RecordBatch> = reader
-            .build()
-            .unwrap()
-            .map(|batch| batch.unwrap())
-            .collect();
-        let rows = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
-        assert_eq!(converted.rows_out as usize, rows.num_rows());
-        parts.push(Part {
-            rows_in: converted.rows_in as usize,
-            rows,
-            rejects,
-        });
-    }
-    Ok(parts)
-}
-
-fn check_reject(text: &[u8], reject: &Reject) {
-    assert!(text[reject.byte..].starts_with(&reject.raw));
-    let lines = text[..reject.byte].iter().filter(|&&byte| byte == b'\n');
-    assert_eq!(reject.line, lines.count() + 1);
+/// Checks that a rejected row is in the text where it says; returns where it begins and ends.
+fn check_reject(text: &[u8], reject: &Value) -> (usize, usize) {
+    let raw = match reject.get("raw_base64") {
+        Some(base64) => STANDARD.decode(base64.as_str().unwrap()).unwrap(),
+        None => reject["raw"].as_str().unwrap().as_bytes().to_vec(),
+    };
+    let number = |key: &str| reject[key].as_u64().unwrap() as usize;
+    let byte = number("byte");
+    assert!(text[byte..].starts_with(&raw));
+    let lines = text[..byte].iter().filter(|&&byte| byte == b'\n');
+    assert_eq!(number("line"), lines.count() + 1);
+    (byte, byte + raw.len())
 }
 
 /// Compares the rows with those of a text without the bad ones.
@@ -258,38 +173,6 @@ fn check_values(table: &Table, text: &[u8], rows: &RecordBatch) {
                 list.value(row).as_primitive::<Float64Type>().values(),
                 &numbers[..]
             );
-        }
-    }
-}
-
-/// Whether a value of JSON means that of an array.
-fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool {
-    if value.is_null() || array.is_null(row) {
-        return value.is_null() && array.is_null(row);
-    }
-    let text = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
-    match column.kind {
-        Kind::DateTime(_) => false,
-        Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
-        Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
-        Kind::Float => text.parse() == Ok(array.as_primitive::<Float64Type>().value(row)),
-        Kind::Boolean => value.as_bool() == Some(array.as_boolean().value(row)),
-        Kind::Text => value.as_str() == Some(array.as_string::<i32>().value(row)),
-        Kind::Struct => {
-            let inner = column.fields.iter().zip(array.as_struct().columns());
-            value.is_object()
-                && inner
-                    .into_iter()
-                    .all(|(field, array)| equal(field, &value[field.content], array, row))
-        }
-        Kind::List => {
-            let found = array.as_list::<i32>().value(row);
-            let items = value.as_array().unwrap();
-            let mut numbered = items.iter().enumerate();
-            numbered.len() == found.len()
-                && numbered.all(|(at, item)| equal(&column.fields[0], item, &found, at))
         }
     }
 }

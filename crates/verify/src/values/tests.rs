@@ -9,7 +9,7 @@ use tracelake_encode::output::Encoding;
 use tracelake_lake::manifest::FileFacts;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_source::Source;
-use tracelake_testkit::nested::{TABLE, exported, mutations, quoted_line};
+use tracelake_testkit::every_kind::{TABLE, exported, mutations, quoted_line};
 
 use super::*;
 

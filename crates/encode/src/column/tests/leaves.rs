@@ -18,7 +18,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
 use tracelake_schema::Table;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_testkit::nested::TABLE;
+use tracelake_testkit::every_kind::TABLE;
 
 use super::metadata;
 use crate::column_values::{self, ReadRows};

@@ -30,7 +30,7 @@ use tracelake_core::options::Codec;
 use tracelake_core::settings::ROW_GROUP_ROWS;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
-use tracelake_testkit::nested;
+use tracelake_testkit::every_kind;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::output::{BlockBuilder, Encoding, OutputFile, RowSource};
@@ -46,7 +46,7 @@ const fn column(name: &'static str, kind: Kind, mandatory: bool) -> Column {
         content: name,
         kind,
         mandatory,
-        ..nested::TABLE.columns[1]
+        ..every_kind::TABLE.columns[1]
     }
 }
 
@@ -76,7 +76,7 @@ static TABLE: Table = Table {
     naming: tracelake_schema::Naming::NONE,
     csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Csv,
-    ..nested::TABLE
+    ..every_kind::TABLE
 };
 
 const TIME: usize = 0;

@@ -9,7 +9,7 @@ use tracelake_core::field_order::{FieldOrder, RowRules, SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Kind};
-use tracelake_testkit::nested::{TABLE, column};
+use tracelake_testkit::every_kind::{TABLE, column};
 
 use super::super::cells::{is_selected, row};
 use super::super::columns::JsonColumns;
