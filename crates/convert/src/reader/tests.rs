@@ -217,7 +217,7 @@ fn a_reader_can_be_dropped_at_any_time() {
         let reader = read_part(&context, sample(USAGE), options).unwrap();
         drop(context);
         assert_eq!(
-            reader.take(taken).map(|batch| batch.unwrap()).count(),
+            reader.take(taken).filter(|batch| batch.is_ok()).count(),
             taken
         );
         // The producer held the last clone of the context, so its thread is gone.
