@@ -21,7 +21,7 @@ use crate::work::{Joined, forget_hint};
 struct Known<'a> {
     name: PartName,
     facts: &'a PartFacts,
-    /// What the store of its source named its bytes by.
+    /// The tag that the source's store gave its bytes.
     tag: Option<&'a String>,
     /// Its file as the plan knows it; `None` for a derived part.
     source: Option<Planned<'a>>,

@@ -7,7 +7,7 @@ use crate::backend::waits::{TRIALS, Waits};
 use crate::backend::{Backend, Version};
 use crate::rules::{Rule, holds};
 
-/// What became of a put where nothing may be.
+/// The outcome of a put where nothing may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Put {
     /// This call put it.

@@ -25,12 +25,12 @@ pub(crate) struct Facts {
     pub(crate) table: String,
     #[serde(flatten)]
     pub(crate) fact: Fact,
-    /// What the source's store named its bytes by.
+    /// The tag that the source's store gave its bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tag: Option<String>,
 }
 
-/// What facts are about.
+/// The subject of facts: a part, or tables that an archive lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fact {

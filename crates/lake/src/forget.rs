@@ -30,7 +30,7 @@ pub struct Forget {
     pub cell: Option<String>,
 }
 
-/// What was forgotten.
+/// The result of forgetting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forgotten {
     /// The parts.

@@ -16,7 +16,7 @@ use crate::{IDENTITY, REPLACES};
 pub(crate) const MOST_BYTES: u64 = 6 * MAX_BYTES as u64 + (64 << 10);
 
 with_origin! {
-    /// What all runs on a lake have in common: the trace, and everything that decides bytes.
+    /// The facts that all runs on a lake have in common: the trace, and everything that decides bytes.
     pub struct Identity {
         /// The trace, the encoding and the options. The policy for bad rows isn't part of it.
         pub origin: Origin,

@@ -26,15 +26,15 @@ use crate::{FACTS, HOME, IDENTITY, LOCK, MANIFEST, PLANS, REPLACES, STAGING, WOR
 /// How many facts are in memory at a time while they are read.
 const FACTS_AT_ONCE: usize = 512;
 
-/// What a run asks for.
+/// The request of a run.
 pub struct Asked<'a> {
-    /// What the lake is to be.
+    /// The identity that the lake must have.
     pub identity: Identity,
     /// The parts; all of them are in shard 0 if the run isn't one of several shards.
     pub plan: &'a PlanFile,
     /// The shard that this run makes; `None` for all, with a commit.
     pub shard: Option<u32>,
-    /// What the run does with a bad row.
+    /// The policy for bad rows.
     pub on_bad_row: OnBadRow,
     /// The root of the source.
     pub source: &'a Location,
@@ -110,7 +110,7 @@ impl Lake {
     }
 }
 
-/// What is in a place.
+/// The content of a place.
 pub(crate) enum Place {
     Nothing,
     SomethingElse,
@@ -287,7 +287,7 @@ pub(crate) fn parts_in(manifest: &Manifest, trace: &'static Trace) -> Parts {
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded {
     pub(crate) facts: PartFacts,
-    /// What the store of its source named its bytes by.
+    /// The tag that the source's store gave its bytes.
     pub(crate) tag: Option<String>,
 }
 
@@ -300,7 +300,7 @@ pub(crate) struct Look {
     pub(crate) foreign: Vec<String>,
     /// The parts that have facts, damaged or not.
     pub(crate) named: BTreeSet<PartName>,
-    /// Those of them that were asked for and are whole.
+    /// The facts that were asked for and are whole.
     pub(crate) recorded: BTreeMap<PartName, Recorded>,
     /// The tables that archives don't have, by facts.
     pub(crate) absent: BTreeSet<AbsentTable>,
@@ -584,7 +584,7 @@ impl Look {
     }
 }
 
-/// Those of some files that a listing lacks that aren't there with their sizes: a listing may be late.
+/// Looks for files that a listing lacks, which may be late, and returns those that aren't there with their sizes.
 pub(crate) fn not_there<'a>(
     backend: &dyn Backend,
     mut files: Vec<&'a FileFacts>,

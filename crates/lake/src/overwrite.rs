@@ -223,7 +223,7 @@ pub fn check(out: &Location, trace: &'static Trace) -> Result<Option<PathBuf>> {
     }
 }
 
-/// What a lake has in [`HOME`]; the last line is of builds before 0.1.0.
+/// Names that a lake has in [`HOME`]; the last line is of builds before 0.1.0.
 const NAMES: &[&str] = &[
     "lake.json",
     "manifest.json",

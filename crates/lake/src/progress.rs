@@ -22,9 +22,9 @@ use crate::{FACTS, IDENTITY};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What it is.
+    /// Its identity.
     pub identity: Identity,
-    /// What is committed.
+    /// The manifest; `None` before the first commit.
     pub manifest: Option<Manifest>,
     /// The parts that are made and not committed.
     pub made: Parts,
@@ -84,7 +84,7 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
     }))
 }
 
-/// What is in a lake beyond its manifest.
+/// Content of a lake that its manifest doesn't name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Beyond {

@@ -200,7 +200,7 @@ fn is_of_another(sums: &str, manifest: Digest) -> bool {
     !sums.lines().any(|one| one == line)
 }
 
-/// What is said of a release of an older manifest.
+/// The warning about a release of an older manifest.
 pub const STALE: &str = "the files of the release describe an older manifest: run release again before you publish the lake";
 
 /// Says so after a commit.

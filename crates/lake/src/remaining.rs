@@ -37,7 +37,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// As far as these parts say it, and archives that lack some tables.
+    /// Counts from these parts, and from archives that lack some tables.
     pub(crate) fn new(parts: &Parts, absent: BTreeSet<AbsentTable>) -> Self {
         let mut of: BTreeMap<&'static str, u32> = BTreeMap::new();
         for (name, facts) in parts {

@@ -19,7 +19,7 @@ use crate::{FACTS, IDENTITY, MANIFEST, PLANS};
 pub(crate) struct Session {
     pub(crate) lake: Lake,
     held: Option<Box<dyn Held>>,
-    /// What this run has put that counts for nothing without parts: its plan, and the identity last.
+    /// Paths of the objects that this run has put and that mean nothing without parts: its plan, and the identity last.
     pub(crate) begun: Vec<String>,
 }
 

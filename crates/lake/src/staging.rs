@@ -42,7 +42,7 @@ impl Staging {
     /// read.
     ///
     /// # Errors
-    /// As [`Staging::close`].
+    /// Closes the file like [`Staging::close`].
     ///
     /// # Memory
     /// The file has none of its bytes in memory, and isn't open.

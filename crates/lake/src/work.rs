@@ -50,7 +50,7 @@ impl Lake {
     /// Looks at the lake as [`Lake::join`] does, and changes nothing.
     ///
     /// # Errors
-    /// As [`Lake::join`].
+    /// Looks at the lake like [`Lake::join`].
     pub fn peek<'a>(&self, context: &Context, asked: &'a Asked<'a>) -> Result<Joined<'a>> {
         self.look(context, asked, None)
     }
@@ -357,9 +357,9 @@ fn bytes_of(facts: &PartFacts) -> u64 {
 pub struct MadePart {
     /// Its name.
     pub name: PartName,
-    /// What the manifest is to say of it.
+    /// Its facts for the manifest.
     pub facts: PartFacts,
-    /// What the store of its source named the bytes by.
+    /// The tag that the source's store gave the bytes.
     pub tag: Option<String>,
     /// Whether its source is a file that is cut into parts.
     pub is_cut: bool,
@@ -681,7 +681,7 @@ impl Working {
     }
 }
 
-/// What a part's facts are.
+/// The state of a part's facts.
 enum Agreed {
     /// This run has put them.
     New,

@@ -224,8 +224,8 @@ impl Source {
         }
     }
 
-    /// Takes back the lines of the last chunk from byte `at` on, where a line starts: the next chunk starts
-    /// with them. If all of them are given back, the next chunk has more after them, unless the file ends.
+    /// Returns the lines from byte `at` of the last chunk to the source; a line starts there. The next chunk starts with
+    /// them, and has more after them if it would have no others, unless the file ends.
     pub fn give_back(&mut self, chunk: &mut Chunk, at: usize) {
         let lines = &chunk.text[at.min(chunk.lines)..chunk.lines];
         self.text.all_back = lines.len() == chunk.lines;

@@ -159,7 +159,7 @@ pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Re
 /// Like [`convert`], for a text of one part.
 ///
 /// # Errors
-/// Those of [`convert`].
+/// Errors of [`convert`].
 pub fn convert_text(text: &[u8], table: &'static Table) -> std::result::Result<Part, Error> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("text");

@@ -217,7 +217,7 @@ impl CountedLake {
     /// Lists the source, as each run does first.
     ///
     /// # Errors
-    /// As [`plan`].
+    /// Calls [`plan`].
     pub fn plan(&self) -> Result<Plan> {
         let mut request = Request::new(self.source.clone());
         request.trace = Some(trace());
@@ -227,7 +227,7 @@ impl CountedLake {
     /// Converts one shard, or everything.
     ///
     /// # Errors
-    /// As [`convert`].
+    /// Calls [`convert`].
     pub fn convert(&self, shard: Option<Shard>) -> Result<Outcome> {
         let mut options = RunOptions::default();
         options.shard = shard;
@@ -237,7 +237,7 @@ impl CountedLake {
     /// Converts all of these shards, one after the other.
     ///
     /// # Errors
-    /// As [`convert`].
+    /// Calls [`convert`].
     pub fn convert_shards(&self, of: u32) -> Result<()> {
         let mut shards = (0..of).map(|index| Shard { index, of });
         shards.try_for_each(|shard| self.convert(Some(shard)).map(drop))
@@ -246,7 +246,7 @@ impl CountedLake {
     /// Commits the lake.
     ///
     /// # Errors
-    /// As [`Commit::finish`].
+    /// Calls [`Commit::finish`].
     pub fn commit(&self) -> Result<Outcome> {
         let commit = Commit::open(&self.context, &self.lake, CommitOptions::default())?;
         let committed = commit.finish()?;

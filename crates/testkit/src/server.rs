@@ -95,7 +95,7 @@ type Files = BTreeMap<String, Object>;
 
 struct Shared {
     files: Mutex<Files>,
-    /// What objects were before each change, the oldest first.
+    /// Objects as they were before each change, the oldest first.
     changes: Mutex<Vec<(String, Option<Object>)>>,
     /// Tags other than those of the bytes, by the names of the objects.
     tags: Mutex<BTreeMap<String, String>>,

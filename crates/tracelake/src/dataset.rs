@@ -49,7 +49,7 @@ impl Dataset {
     /// can be made before it starts any workers. Returns the plan, or `None` if the lake has everything of it.
     ///
     /// # Errors
-    /// As [`Dataset::convert`], before it converts anything.
+    /// Errors of [`Dataset::convert`] before it converts anything.
     pub fn prepare(&self, plan: &Plan, options: RunOptions) -> Result<Option<PlanFile>> {
         run::prepare(&self.context, plan, &self.root, options)
     }
@@ -130,10 +130,10 @@ impl Dataset {
         tracelake_verify::verify(&self.context, &self.root, None)
     }
 
-    /// As [`Dataset::verify`], and every value against the source, which other code reads.
+    /// Checks what [`Dataset::verify`] checks, and every value against the source, which other code reads.
     ///
     /// # Errors
-    /// Those of [`Dataset::verify`], and if there is no source of this trace.
+    /// Errors of [`Dataset::verify`], and that there is no source of this trace.
     pub fn verify_against(&self, source: impl Into<Location>) -> Result<Verdict> {
         tracelake_verify::verify(&self.context, &self.root, Some(&source.into()))
     }

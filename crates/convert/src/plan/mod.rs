@@ -70,7 +70,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What of the numbers of parts isn't seen in the lake, for people.
+    /// Notes for people on numbers of parts that the lake doesn't show.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         let notes = self.tables.iter().flat_map(|table| &table.notes);
         notes.map(String::as_str)

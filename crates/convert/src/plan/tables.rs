@@ -10,8 +10,8 @@ use tracelake_schema::description::MOST_PARTS;
 
 use super::table_index::TableIndex;
 
-/// The most parts that the names of a table's files may speak of; published tables have up to 500. A
-/// name alone must not decide how much memory a plan takes.
+/// Largest part count that file names may claim; published tables have up to 500. A name alone must not decide how much
+/// memory a plan takes.
 pub const PARTS_LIMIT: u32 = MOST_PARTS;
 
 /// One table to convert.
@@ -28,7 +28,7 @@ pub struct TablePlan {
     pub parts: Vec<PartPlan>,
     /// Parts that are not there.
     pub missing: Vec<PartKey>,
-    /// What of the number of its parts isn't seen in the lake, for people.
+    /// Notes for people on its number of parts, where the lake doesn't show it.
     pub notes: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct StreamPlan {
     pub sha256: Option<Digest>,
     /// The tables it holds, in order. For an archive of all tables, those it may hold.
     pub tables: Vec<TableIndex>,
-    /// Lines of a table in a part, the last one of which has the rest.
+    /// Rows per part; the last part may have fewer.
     pub part_rows: u64,
 }
 

@@ -206,7 +206,7 @@ impl PartReader {
     /// The next batch; `None` after the last one.
     ///
     /// # Errors
-    /// What is wrong with the file; it's the last item.
+    /// The error in the file; it's the last item.
     pub fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
         loop {
             let error = match self.running.as_ref()?.received.recv() {
@@ -263,7 +263,7 @@ impl PartReader {
 impl Iterator for PartReader {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
-    /// As [`PartReader::next_batch`], with the error as [`ArrowError::ExternalError`].
+    /// [`PartReader::next_batch`] with the error as [`ArrowError::ExternalError`].
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.next_batch()?;
         Some(batch.map_err(|error| ArrowError::ExternalError(Box::new(error))))

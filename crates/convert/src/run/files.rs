@@ -217,7 +217,7 @@ impl Run<'_> {
         })
     }
 
-    /// Warns that a file is hardly one of its table, for the first such file of a table.
+    /// Warns that a file probably belongs to another table, once for each table.
     fn wrong_file_warning(&self, table: &TablePlan, path: &Path, bad_row: &BadRow<'_>) {
         let Some(doubt) = bad_row.wrong_file_warning(&table.order) else {
             return;

@@ -186,7 +186,7 @@ fn convert_into(
 /// Returns the plan; `None` if the lake has everything of it.
 ///
 /// # Errors
-/// As [`convert`], before it converts anything.
+/// Errors of [`convert`] before it converts anything.
 pub fn prepare(
     context: &Context,
     plan: &Plan,

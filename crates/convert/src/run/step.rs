@@ -35,7 +35,7 @@ pub(super) struct Run<'a> {
     pub(super) run_options: RunOptions,
     /// Rows that were rejected so far.
     pub(super) rejected: AtomicU64,
-    /// Tables of which a file was said to be in doubt; once for each is enough.
+    /// Tables already warned about.
     pub(super) doubted: Mutex<BTreeSet<TableIndex>>,
 }
 

@@ -336,7 +336,7 @@ impl<K: PhysicalKind> Encoder<K> {
         min_max
     }
 
-    /// Whether the values of the page so far never descend. Only rows that are ordered by a time are said to be sorted.
+    /// Whether the values of the page so far are ascending. Only rows that are ordered by a time are said to be sorted.
     fn page_is_ascending(&self) -> bool {
         let is_kind = matches!(self.column.kind, Kind::Integer | Kind::DateTime(_));
         if !is_kind || is_id(self.column) {

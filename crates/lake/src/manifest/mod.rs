@@ -253,7 +253,7 @@ impl Manifest {
         rows.reduce(u64::saturating_add)
     }
 
-    /// What was accepted in all parts although it isn't as published.
+    /// Everything accepted in all parts although it isn't as published.
     #[must_use]
     pub fn accepted(&self) -> Accepted {
         let by_part = self.parts().map(|(_, part)| part.accepted());

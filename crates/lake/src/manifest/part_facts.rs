@@ -135,7 +135,7 @@ impl PartFacts {
         }))
     }
 
-    /// What was accepted although it isn't as published.
+    /// Everything accepted although it isn't as published.
     #[must_use]
     pub fn accepted(&self) -> Accepted {
         Accepted {

@@ -416,7 +416,7 @@ pub(crate) struct DeriveArgs {
     queries: QueryArgs,
 }
 
-/// What all commands that query a lake with DuckDB take.
+/// Options of all commands that query a lake with DuckDB.
 #[derive(Debug, Args, Serialize)]
 struct QueryArgs {
     /// Print the result as JSON on stdout
@@ -483,7 +483,7 @@ pub(crate) fn in_python(extra: &str) -> String {
     )
 }
 
-/// What the help of a command of the Python package says at its end.
+/// End of the help of a command of the Python package.
 fn needs_python(extra: &str) -> String {
     format!(
         "DuckDB runs the queries, from the Python package:\n  {}",

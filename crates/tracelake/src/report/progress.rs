@@ -1,4 +1,4 @@
-//! How far the work is: a bar on a terminal, a line per part, or JSON lines.
+//! Progress: a bar on a terminal, a line per part, or JSON lines.
 //!
 //! The JSON lines are part of the interface; `docs/exit-codes.md` describes each.
 
@@ -72,7 +72,7 @@ struct Tally {
     part_lines: u64,
 }
 
-/// How far the work is.
+/// Progress of a run.
 #[derive(Serialize)]
 struct Far {
     seconds: f64,
