@@ -37,7 +37,7 @@ use crate::fit::{count_named, fits_row, is_json, is_json_array, plain_fields};
 ///     Ok(())
 /// }));
 /// let rows = read_part(&Context::new(), path.as_path(), options)?.map(|batch| Ok(batch?.num_rows()));
-/// assert_eq!(rows.sum::<Result<usize, tracelake_core::Error>>()?, 1);
+/// assert_eq!(rows.sum::<Result<usize, Box<dyn std::error::Error>>>()?, 1);
 /// # std::fs::remove_file(path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
