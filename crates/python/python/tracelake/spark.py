@@ -33,6 +33,9 @@ __all__ = ["convert", "read"]
 #: How often the driver looks for parts that are finished, in seconds.
 _POLL = 1.0
 
+#: How long the driver waits for jobs that it has interrupted, in seconds.
+_PATIENCE = 120
+
 #: How often Spark tries a task by default; an error that may go away is raised until then.
 _ATTEMPTS = 4
 
