@@ -36,7 +36,7 @@ pub struct TablePlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamPlan {
-    /// The input, relative to [`Plan::source`].
+    /// The input, relative to [`Plan::source`](super::Plan::source).
     pub source: String,
     /// The size of the input; `None` if no listing gives it.
     pub bytes: Option<u64>,
@@ -54,7 +54,7 @@ pub struct StreamPlan {
 pub struct PartPlan {
     /// Its cell and its file number.
     pub key: PartKey,
-    /// The input, relative to [`Plan::source`].
+    /// The input, relative to [`Plan::source`](super::Plan::source).
     pub source: String,
     /// Where the input's path below the directory of its cell begins, in bytes; see [`PartPlan::recorded`].
     pub(crate) recorded_from: usize,
