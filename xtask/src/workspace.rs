@@ -239,7 +239,10 @@ pub(crate) fn generate(
 }
 
 /// The page before a place between two comments, the text there, and the page after it.
-pub(crate) fn split<'a>(page: &'a str, place: &str) -> Result<(&'a str, &'a str, &'a str)> {
+pub(crate) fn split_at_place<'a>(
+    page: &'a str,
+    place: &str,
+) -> Result<(&'a str, &'a str, &'a str)> {
     let [begin, end] = ["begin", "end"].map(|what| format!("<!-- {what}: {place} -->\n"));
     let around = || {
         let (head, rest) = page.split_once(&begin)?;
@@ -251,7 +254,7 @@ pub(crate) fn split<'a>(page: &'a str, place: &str) -> Result<(&'a str, &'a str,
 }
 
 /// The page with this text in a place.
-pub(crate) fn with(page: &str, place: &str, text: &str) -> Result<String> {
-    let (head, _, tail) = split(page, place)?;
+pub(crate) fn with_place(page: &str, place: &str, text: &str) -> Result<String> {
+    let (head, _, tail) = split_at_place(page, place)?;
     Ok([head, text, tail].concat())
 }

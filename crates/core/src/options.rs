@@ -237,12 +237,6 @@ impl Accept {
     /// The name before the text of [`Accept::is_null`].
     pub const NULL: &str = "null=";
 
-    /// Whether nothing but the published form is accepted.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether some text is accepted as NULL.
     #[must_use]
     pub fn has_nulls(&self) -> bool {

@@ -102,8 +102,6 @@ impl Joined<'_> {
         Ok(kept)
     }
 
-    /// Whether the files of a part have the bytes that are recorded. A bucket keeps what it was given, so that names and
-    /// sizes are enough; and a shard doesn't look at what is committed.
     /// Says which committed outputs are lost that this run doesn't make. A shard looks at its own alone.
     fn warn_of_lost(&self) -> Result<()> {
         if self.asked.shard.is_some() {
@@ -123,6 +121,8 @@ impl Joined<'_> {
         Ok(())
     }
 
+    /// Whether the files of a part have the bytes that are recorded. A bucket keeps what it was given, so that names and
+    /// sizes are enough; and a shard doesn't look at what is committed.
     fn is_whole(&self, name: PartName, facts: &PartFacts) -> Result<bool> {
         let backend = &*self.lake.backend;
         let is_left_to_others = self.asked.shard.is_some() && self.committed.contains_key(&name);

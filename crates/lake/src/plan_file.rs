@@ -20,7 +20,7 @@ use tracelake_core::words;
 use tracelake_schema::Trace;
 
 use crate::PLANS;
-use crate::manifest::{PartFacts, is_relative};
+use crate::manifest::is_relative;
 use crate::parts::{PartName, Parts};
 
 /// The most shards that a plan may have; a manifest can't have as many parts.
@@ -123,17 +123,6 @@ pub struct PlannedSource {
     /// Its published SHA-256, if no listing gives its size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
-}
-
-impl PlannedSource {
-    /// Whether a part was made from this file, as far as the plan knows it.
-    #[must_use]
-    pub fn is_source_of(&self, facts: &PartFacts) -> bool {
-        let made_from = &facts.source;
-        self.path == made_from.path
-            && self.bytes.is_none_or(|bytes| bytes == made_from.bytes)
-            && self.sha256.is_none_or(|sha256| sha256 == made_from.sha256)
-    }
 }
 
 /// A table to derive, each part of it in the shard of the part that it is derived from.

@@ -28,7 +28,6 @@ mod raw;
 mod tests;
 mod unzip;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -391,22 +390,4 @@ pub fn read_start(location: &Location) -> Option<Vec<u8>> {
 /// [`ErrorKind::Corrupt`] when it is larger than `limit` bytes; when it cannot be read.
 pub fn read_small(path: &Path, limit: u64) -> Result<Vec<u8>> {
     Location::from(path).read_small(limit)
-}
-
-/// Opens a file on disk that is at most `limit` bytes long by nature.
-///
-/// # Errors
-/// [`ErrorKind::Corrupt`] if it is larger; if it can't be opened.
-pub fn open_small(path: &Path, limit: u64) -> Result<File> {
-    let file = open_file(path)?;
-    let metadata = file
-        .metadata()
-        .map_err(|error| Error::io("read", path, error))?;
-    if metadata.len() > limit {
-        let reason = format!("is larger than {limit} bytes; such a file never is");
-        return Err(Error::new(ErrorKind::Corrupt, reason)
-            .at(path)
-            .hint("it is not what its name says: move it away"));
-    }
-    Ok(file)
 }

@@ -97,8 +97,6 @@ struct Shared {
     files: Mutex<Files>,
     /// Objects as they were before each change, the oldest first.
     changes: Mutex<Vec<(String, Option<Object>)>>,
-    /// Tags other than those of the bytes, by the names of the objects.
-    tags: Mutex<BTreeMap<String, String>>,
     /// Parts of objects that aren't complete, by the number of the upload.
     uploads: Mutex<BTreeMap<usize, BTreeMap<usize, Vec<u8>>>>,
     begun: AtomicUsize,
@@ -144,7 +142,6 @@ impl Server {
         let shared = Arc::new(Shared {
             files: Mutex::new(named.map(|(name, bytes)| (name, Arc::new(bytes))).collect()),
             changes: Mutex::default(),
-            tags: Mutex::default(),
             uploads: Mutex::default(),
             begun: AtomicUsize::new(0),
             rule: Box::new(rule),
@@ -181,12 +178,6 @@ impl Server {
             Some((rest.to_owned(), bytes.to_vec()))
         });
         below.collect()
-    }
-
-    /// Gives an object another tag, as when it is replaced by equal bytes.
-    pub fn retag(&self, name: &str, tag: &str) {
-        let mut tags = self.shared.tags.lock().unwrap();
-        tags.insert(name.to_owned(), tag.to_owned());
     }
 
     /// Removes the objects below a prefix, and parts of what isn't complete.
@@ -327,7 +318,7 @@ impl Shared {
         };
         let tag = match &answer {
             Answer::Tag(tag) => tag.clone(),
-            _ => self.tag_of(&asked.path, &bytes),
+            _ => tag_of(&bytes),
         };
         let mut headers = vec![(
             "Last-Modified".to_owned(),
@@ -456,8 +447,7 @@ impl Shared {
                     || generation.is_some_and(|it| it == "0");
                 let there = files.get(&path);
                 let known = headers.get("if-match");
-                let is_another =
-                    |tag: &String| there.is_none_or(|bytes| self.tag_of(&path, bytes) != *tag);
+                let is_another = |tag: &String| there.is_none_or(|bytes| tag_of(bytes) != *tag);
                 let is_changed = known.is_some_and(is_another);
                 let known = generation.filter(|it| *it != "0");
                 let is_newer = |it: &String| there.is_none_or(|bytes| generation_of(bytes) != *it);
@@ -482,12 +472,6 @@ impl Shared {
             None => files.remove(&name),
         };
         self.changes.lock().unwrap().push((name, before));
-    }
-
-    /// The ETag for the bytes of an object.
-    fn tag_of(&self, name: &str, bytes: &[u8]) -> String {
-        let tags = self.tags.lock().unwrap();
-        tags.get(name).cloned().unwrap_or_else(|| tag_of(bytes))
     }
 
     /// A list of the objects of a bucket before the last changes, as S3 and Google write it.
@@ -525,7 +509,7 @@ impl Shared {
                         "<Contents><Key>{rest}</Key><Size>{}</Size><ETag>{}</ETag>\
                          <LastModified>2015-10-21T07:28:00.000Z</LastModified></Contents>",
                         bytes.len(),
-                        self.tag_of(name, bytes)
+                        tag_of(bytes)
                     );
                 }
             }

@@ -16,7 +16,7 @@ use tracelake_testkit::trace;
 
 use super::input::{generated, largest};
 use crate::workspace::{
-    build, can_be_generated, empty, entries, environment, read, target, with, write,
+    build, can_be_generated, empty, entries, environment, read, target, with_place, write,
 };
 
 /// The measurement of the program and its peers in turn; others are parts of it, or of the program alone.
@@ -118,7 +118,7 @@ pub(super) fn measure(
         None => format!("{made}\n\n{body}"),
         Some((_, [path, how_to_read])) => {
             let text = format!("\n{made} {how_to_read}\n\n{}\n\n", body.trim());
-            let page = with(&read(root, path)?, &command, &text)?;
+            let page = with_place(&read(root, path)?, &command, &text)?;
             write(&root.join(path), &page)?;
             text
         }
@@ -214,13 +214,18 @@ fn command(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::{root, split};
+    use crate::workspace::{root, split_at_place};
 
     #[test]
     fn the_pages_have_markers() {
         for (name, [path, _]) in PAGES {
             let page = read(&root().unwrap(), path).unwrap();
-            assert!(split(&page, &command(name)).unwrap().1.contains("Made by"));
+            assert!(
+                split_at_place(&page, &command(name))
+                    .unwrap()
+                    .1
+                    .contains("Made by")
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tracelake_schema::render::group_digits;
 use tracelake_testkit::requests::{CountedLake, Requests};
 
-use crate::workspace::{read, split, with, write};
+use crate::workspace::{read, split_at_place, with_place, write};
 
 const INPUT: &str = "xtask/scale.toml";
 const RATES: &str = "docs/internals/comparison.md";
@@ -74,11 +74,11 @@ pub(super) fn scale(root: &Path) -> Result<()> {
     let model = model(root)?;
     let counts = counts(&model.lake)?;
     let by_shards = by_shards(&model.by_shards)?;
-    let page = with(&read(root, PAGE)?, COUNTS, &counts)?;
-    let page = with(&page, BY_SHARDS, &by_shards)?;
+    let page = with_place(&read(root, PAGE)?, COUNTS, &counts)?;
+    let page = with_place(&page, BY_SHARDS, &by_shards)?;
     let costs = costs(root, &model, &page)?;
     println!("{counts}\n{by_shards}\n{costs}");
-    write(&root.join(PAGE), with(&page, COSTS, &costs)?)
+    write(&root.join(PAGE), with_place(&page, COSTS, &costs)?)
 }
 
 /// The table of requests by the number of shards: those of all shards and of the commit.
@@ -141,7 +141,7 @@ fn counts(lakes: &[Lake]) -> Result<String> {
 
 /// The parts and shards of each lake of the page, with its requests until it is committed.
 fn read_counts(page: &str) -> Result<Vec<(u64, u64, Requests)>> {
-    let (_, table, _) = split(page, COUNTS)?;
+    let (_, table, _) = split_at_place(page, COUNTS)?;
     let mut lakes: Vec<(u64, u64, Requests)> = Vec::new();
     for row in table.lines().skip(2) {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
@@ -257,7 +257,7 @@ mod tests {
         let page = read(&root, PAGE).unwrap();
         let costs = costs(&root, &model(&root).unwrap(), &page).unwrap();
         assert!(
-            page == with(&page, COSTS, &costs).unwrap(),
+            page == with_place(&page, COSTS, &costs).unwrap(),
             "run `cargo xtask bench --only scale`"
         );
     }
@@ -267,7 +267,7 @@ mod tests {
         let (parts, shards) = (8, 2);
         let text = counts(&[Lake { parts, shards }]).unwrap();
         let page = format!("<!-- begin: {COUNTS} -->\n<!-- end: {COUNTS} -->\n");
-        let page = with(&page, COUNTS, &text).unwrap();
+        let page = with_place(&page, COUNTS, &text).unwrap();
         let made = CountedLake::new(parts);
         made.convert_shards(shards).unwrap();
         let mut all = made.bucket.take();
