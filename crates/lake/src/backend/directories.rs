@@ -208,22 +208,15 @@ impl Directories {
 
     /// Takes `lock`. Until it is dropped, no other process swaps the manifest, or takes or leaves the lake.
     pub(super) fn lock(&self) -> Result<Box<dyn Lock>> {
-        let place = self.lock_file(LOCK)?;
+        let place = self.existing(LOCK)?.map_or_else(|| self.place(LOCK), Ok)?;
         let lock = self.system.lock(&place);
         lock.map_err(|error| Error::io("lock", &place, error))
     }
 
     pub(super) fn try_work(&self, hold: Hold) -> Result<Option<Box<dyn Lock>>> {
-        let place = self.lock_file(WORK)?;
+        let place = self.existing(WORK)?.map_or_else(|| self.place(WORK), Ok)?;
         let lock = self.system.try_lock(&place, hold == Hold::Alone);
         lock.map_err(|error| Error::io("lock", &place, error))
-    }
-
-    pub(super) fn lock_file(&self, path: &str) -> Result<PathBuf> {
-        match self.existing(path)? {
-            Some(place) => Ok(place),
-            None => self.place(path),
-        }
     }
 
     /// Removes a file, and returns its directory.
