@@ -8,7 +8,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::cell::{Cell, Row};
-use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
 use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_encode::row_fields::RowTexts;
 use tracelake_encode::value::OtherSpellings;
@@ -37,12 +37,12 @@ pub(crate) fn derive<W: Write + Send>(
     context: &Context,
     derived: &'static Derived,
     input: &Location,
-    encoding: Encoding,
+    output: OutputSettings,
     out: W,
 ) -> Result<(Made, W)> {
-    match encoding.format() {
-        Format::Parquet => derive_as::<ParquetFile<W>, W>(context, derived, input, encoding, out),
-        Format::Arrow => derive_as::<ArrowFile<W>, W>(context, derived, input, encoding, out),
+    match output.format() {
+        Format::Parquet => derive_as::<ParquetFile<W>, W>(context, derived, input, output, out),
+        Format::Arrow => derive_as::<ArrowFile<W>, W>(context, derived, input, output, out),
     }
 }
 
@@ -50,15 +50,15 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
     context: &Context,
     derived: &'static Derived,
     input: &Location,
-    encoding: Encoding,
+    output: OutputSettings,
     out: W,
 ) -> Result<(Made, W)> {
     let table = &derived.table;
     let schema = tracelake_schema::arrow::arrow_schema(table);
-    let mut file = F::create(out, table, &schema, encoding)?;
-    let mut builder = file.builder(RowSource::Rows(table), &schema, encoding);
+    let mut file = F::create(out, table, &schema, output)?;
+    let mut builder = file.builder(RowSource::Rows(table), &schema, output);
     let mut rows_not_derived = 0;
-    for batch in open(derived, input, encoding.format())? {
+    for batch in open(derived, input, output.format())? {
         context.check()?;
         let batch = batch.map_err(|error| unreadable(input, &error.to_string()))?;
         let rows = match derived.rule {

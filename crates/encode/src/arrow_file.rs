@@ -14,7 +14,7 @@ use tracelake_core::options::Codec;
 use tracelake_schema::Table;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::output::{Encoding, OutputFile, RowSource, arrow_error};
+use crate::output::{OutputFile, OutputSettings, RowSource, arrow_error};
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;
@@ -27,11 +27,16 @@ pub struct ArrowFile<W: Write> {
 impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
     type Builder = BatchBuilder;
 
-    /// Starts a file. Snappy is not a codec of the format, see [`Encoding`].
-    fn create(out: W, _: &'static Table, schema: &SchemaRef, encoding: Encoding) -> Result<Self> {
+    /// Starts a file. Snappy is not a codec of the format, see [`OutputSettings`].
+    fn create(
+        out: W,
+        _: &'static Table,
+        schema: &SchemaRef,
+        output: OutputSettings,
+    ) -> Result<Self> {
         let failed = |error| arrow_error(error, "start");
         let options = IpcWriteOptions::default();
-        let options = match encoding.codec() {
+        let options = match output.codec() {
             Codec::Zstd(level) => options
                 .try_with_compression(Some(CompressionType::ZSTD))
                 .and_then(|options| options.try_with_compression_level(Some(level.into())))
@@ -43,7 +48,7 @@ impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
         Ok(Self { writer })
     }
 
-    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, _: Encoding) -> BatchBuilder {
+    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, _: OutputSettings) -> BatchBuilder {
         BatchBuilder::new(rows.table(), schema, BATCH_ROWS)
     }
 

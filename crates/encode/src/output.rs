@@ -15,15 +15,15 @@ use crate::row_fields::RowFields;
 use crate::split::Records;
 use crate::value::OtherSpellings;
 
-/// How outputs are encoded: what [`Settings`] say of it, checked.
+/// The format of outputs, their codec and the size of their row groups, from [`Settings`], checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Encoding {
+pub struct OutputSettings {
     format: Format,
     codec: Codec,
     pub(crate) row_group_rows: usize,
 }
 
-impl Encoding {
+impl OutputSettings {
     /// Parquet with zstd.
     pub const DEFAULT: Self = Self {
         format: Format::Parquet,
@@ -31,18 +31,18 @@ impl Encoding {
         row_group_rows: ROW_GROUP_ROWS,
     };
 
-    /// The encoding that the settings ask for.
+    /// The output settings among the settings of a run.
     ///
     /// ```
     /// use tracelake_core::options::{Codec, Format};
     /// use tracelake_core::settings::Settings;
-    /// use tracelake_encode::output::Encoding;
+    /// use tracelake_encode::output::OutputSettings;
     ///
     /// let mut settings = Settings::default();
     /// settings.compression = Codec::Snappy;
-    /// assert!(Encoding::of(&settings).is_ok());
+    /// assert!(OutputSettings::of(&settings).is_ok());
     /// settings.format = Format::Arrow;
-    /// assert!(Encoding::of(&settings).is_err());
+    /// assert!(OutputSettings::of(&settings).is_err());
     /// ```
     ///
     /// # Errors
@@ -92,12 +92,16 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
         out: W,
         table: &'static Table,
         schema: &SchemaRef,
-        encoding: Encoding,
+        output: OutputSettings,
     ) -> Result<Self>;
 
     /// Makes the builder for rows of the file.
-    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, encoding: Encoding)
-    -> Self::Builder;
+    fn builder(
+        &self,
+        rows: RowSource<'_>,
+        schema: &SchemaRef,
+        output: OutputSettings,
+    ) -> Self::Builder;
 
     /// Appends a block.
     ///
@@ -213,7 +217,7 @@ mod tests {
         let rows_of = |rows: Option<u64>| {
             let mut settings = Settings::default();
             settings.row_group_rows = rows;
-            Encoding::of(&settings).map(Encoding::row_group_rows)
+            OutputSettings::of(&settings).map(OutputSettings::row_group_rows)
         };
         assert_eq!(rows_of(None).unwrap(), None);
         assert_eq!(rows_of(Some(ROW_GROUP_ROWS as u64)).unwrap(), None);

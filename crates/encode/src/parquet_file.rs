@@ -14,7 +14,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_core::error::{Error, Result};
 use tracelake_schema::Table;
 
-use crate::output::{Encoding, OutputFile, RowSource, parquet_error};
+use crate::output::{OutputFile, OutputSettings, RowSource, parquet_error};
 use crate::parquet_footer::amend;
 use crate::rows::{RowGroup, RowGroupBuilder};
 
@@ -38,7 +38,12 @@ impl<W: Write + Send> ParquetFile<W> {
 impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
     type Builder = RowGroupBuilder;
 
-    fn create(out: W, table: &'static Table, schema: &SchemaRef, _: Encoding) -> Result<Self> {
+    fn create(
+        out: W,
+        table: &'static Table,
+        schema: &SchemaRef,
+        _: OutputSettings,
+    ) -> Result<Self> {
         let failed = |error| parquet_error(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
@@ -58,13 +63,13 @@ impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
         })
     }
 
-    fn builder(&self, rows: RowSource<'_>, _: &SchemaRef, encoding: Encoding) -> RowGroupBuilder {
-        RowGroupBuilder::new(
-            rows,
-            self.schema(),
-            encoding.codec(),
-            encoding.row_group_rows,
-        )
+    fn builder(
+        &self,
+        rows: RowSource<'_>,
+        _: &SchemaRef,
+        output: OutputSettings,
+    ) -> RowGroupBuilder {
+        RowGroupBuilder::new(rows, self.schema(), output.codec(), output.row_group_rows)
     }
 
     fn write(&mut self, row_group: RowGroup) -> Result<()> {
@@ -167,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let file = ParquetFile::create(Full, machines(), &schema(), Encoding::DEFAULT).unwrap();
+        let file =
+            ParquetFile::create(Full, machines(), &schema(), OutputSettings::DEFAULT).unwrap();
         let error = file.finish().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed);
     }

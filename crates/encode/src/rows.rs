@@ -37,7 +37,7 @@ const TILE: usize = 128;
 const GROUP: usize = 3;
 
 /// Where the values of a column come from.
-enum Origin {
+enum ValueSource {
     /// A field of the file.
     Field(SourceField),
     /// The name of the file, which gives each row this value.
@@ -64,7 +64,7 @@ pub struct RowGroupBuilder {
     /// In the order of the table.
     columns: Vec<Box<dyn ColumnEncoder>>,
     /// Where the values of each column come from, in a table without structs and lists.
-    origins: Vec<Origin>,
+    sources: Vec<ValueSource>,
     /// The index of the column that orders rows in time.
     time: Option<usize>,
     /// Values that were mapped to a sentinel, and integers that were spelled `5.0`, before they came here.
@@ -85,8 +85,8 @@ impl RowGroupBuilder {
         most_rows: usize,
     ) -> Self {
         let table = rows.table();
-        let (fields, origins, accept) = match rows {
-            RowSource::Fields(order) => (order.fields.clone(), origins(order), order.accept),
+        let (fields, sources, accept) = match rows {
+            RowSource::Fields(order) => (order.fields.clone(), sources(order), order.accept),
             RowSource::Rows(_) => (Vec::new(), Vec::new(), Accept::default()),
         };
         let nodes = Node::of(table.columns);
@@ -97,7 +97,7 @@ impl RowGroupBuilder {
         Self {
             fields,
             columns: columns.collect(),
-            origins,
+            sources,
             time: table.time.map(|time| nodes[time].leaves.start),
             others: OtherSpellings::default(),
             most_rows,
@@ -108,18 +108,18 @@ impl RowGroupBuilder {
 }
 
 /// Finds out where the values of each column come from.
-fn origins(order: &FieldOrder) -> Vec<Origin> {
+fn sources(order: &FieldOrder) -> Vec<ValueSource> {
     let columns = (0..order.table.columns.len()).map(|index| {
         let mut fields = order.fields.iter().enumerate();
         let field = fields.find(|(_, field)| field.index == Some(index));
         match (field, order.captured(index)) {
-            (Some((position, field)), _) => Origin::Field(SourceField {
+            (Some((position, field)), _) => ValueSource::Field(SourceField {
                 position,
                 mandatory: field.mandatory,
                 accept: order.accept,
             }),
-            (None, Some(value)) => Origin::Name(value.as_bytes().to_vec()),
-            (None, None) => Origin::Absent,
+            (None, Some(value)) => ValueSource::Name(value.as_bytes().to_vec()),
+            (None, None) => ValueSource::Absent,
         }
     });
     columns.collect()
@@ -146,8 +146,8 @@ impl BlockBuilder for RowGroupBuilder {
         let groups: Vec<_> = self
             .columns
             .par_chunks_mut(GROUP)
-            .zip(self.origins.par_chunks(GROUP))
-            .map(|(columns, origins)| look_up(columns, origins, chunk, records))
+            .zip(self.sources.par_chunks(GROUP))
+            .map(|(columns, sources)| look_up(columns, sources, chunk, records))
             .collect();
         let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
         let (rejects, faulty) = rejects(&self.fields, faults_of, records);
@@ -231,20 +231,20 @@ fn encode_error(error: ParquetError) -> Error {
 /// Looks up and parses the fields of some columns.
 fn look_up<'a>(
     columns: &'a mut [Box<dyn ColumnEncoder>],
-    origins: &'a [Origin],
+    sources: &'a [ValueSource],
     chunk: &'a [u8],
     records: &'a Records,
 ) -> Vec<Box<dyn Append + 'a>> {
     let mut started: Vec<_> = columns
         .iter_mut()
-        .zip(origins)
-        .map(|(column, origin)| match origin {
-            Origin::Field(field) => {
+        .zip(sources)
+        .map(|(column, source)| match source {
+            ValueSource::Field(field) => {
                 let fields = records.column(field.position, 0..records.len());
                 column.start(chunk, ChunkFields::Records(fields, *field))
             }
-            Origin::Name(value) => column.start(chunk, ChunkFields::Name(value)),
-            Origin::Absent => column.start(chunk, ChunkFields::Absent),
+            ValueSource::Name(value) => column.start(chunk, ChunkFields::Name(value)),
+            ValueSource::Absent => column.start(chunk, ChunkFields::Absent),
         })
         .collect();
     for start in (0..records.len()).step_by(TILE) {

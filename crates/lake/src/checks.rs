@@ -40,16 +40,16 @@ impl Joined<'_> {
     /// [`ErrorKind::Refused`] if the source of a part has changed; when the disk or the store fails.
     pub fn keep(&self) -> Result<Parts> {
         let done = self.done();
-        let assignment = self.asked.plan.assignment();
+        let assignment = self.goal.plan.assignment();
         let wanted = done
             .iter()
-            .filter(|(name, _)| self.asked.wants(&assignment, **name));
+            .filter(|(name, _)| self.goal.wants(&assignment, **name));
         let known: Vec<Known<'_>> = wanted
             .map(|(&name, facts)| {
                 let file = assignment
                     .source_of(name.table, name.key)
                     .map(Planned::File);
-                let stream = || self.asked.plan.stream_of(name.table).map(Planned::Stream);
+                let stream = || self.goal.plan.stream_of(name.table).map(Planned::Stream);
                 let recorded = self.look.recorded.get(&name);
                 Known {
                     name,
@@ -104,12 +104,12 @@ impl Joined<'_> {
 
     /// Says which committed outputs are lost that this run doesn't make. A shard looks at its own alone.
     fn warn_of_lost(&self) -> Result<()> {
-        if self.asked.shard.is_some() {
+        if self.goal.shard.is_some() {
             return Ok(());
         }
-        let assignment = self.asked.plan.assignment();
+        let assignment = self.goal.plan.assignment();
         let mut others = self.committed.clone();
-        others.retain(|name, _| !self.asked.wants(&assignment, *name));
+        others.retain(|name, _| !self.goal.wants(&assignment, *name));
         let lost = self.look.lost(&*self.lake.backend, &others)?;
         if let Some(first) = lost.first() {
             let files = several(lost.len() as u64, "committed file");
@@ -125,7 +125,7 @@ impl Joined<'_> {
     /// sizes are enough; and a shard doesn't look at what is committed.
     fn is_whole(&self, name: PartName, facts: &PartFacts) -> Result<bool> {
         let backend = &*self.lake.backend;
-        let is_left_to_others = self.asked.shard.is_some() && self.committed.contains_key(&name);
+        let is_left_to_others = self.goal.shard.is_some() && self.committed.contains_key(&name);
         if !backend.is_disk() || is_left_to_others {
             return Ok(true);
         }
@@ -160,7 +160,7 @@ impl Joined<'_> {
                 return Err(self.another_source(known));
             }
             unsure
-                .entry((self.asked.source_of)(known.name))
+                .entry((self.goal.source_of)(known.name))
                 .or_default()
                 .push(known);
         }
@@ -172,7 +172,7 @@ impl Joined<'_> {
                 _ => u64::MAX,
             };
             let lengths: BTreeSet<u64> = known.iter().map(|known| length(known)).collect();
-            let location = self.asked.source.join(&path);
+            let location = self.goal.source.join(&path);
             let now = source::fingerprints(&self.context, &location, &lengths)?;
             for known in known {
                 let then = Fingerprint {
@@ -190,7 +190,7 @@ impl Joined<'_> {
 
     /// Leaves out the sources in a store that have the tags that are recorded.
     fn leave_out_tagged(&self, unsure: &mut BTreeMap<String, Vec<&Known<'_>>>) -> Result<()> {
-        let Location::Url(root) = self.asked.source else {
+        let Location::Url(root) = self.goal.source else {
             return Ok(());
         };
         let is_tagged = |known: &Vec<&Known<'_>>| known.iter().all(|known| known.tag.is_some());
@@ -213,7 +213,7 @@ impl Joined<'_> {
             ErrorKind::Refused,
             "is not the file that the lake was made from",
         )
-        .at(self.asked.source.join(&(self.asked.source_of)(known.name)))
+        .at(self.goal.source.join(&(self.goal.source_of)(known.name)))
         .field(known.name.table)
         .hint(forget_hint(&*self.lake.backend, known.name, is_committed))
     }

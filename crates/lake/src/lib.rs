@@ -42,7 +42,7 @@ pub use backend::{Commits, WRITE_BEHIND};
 pub use commit::{Commit, CommitOptions};
 pub use forget::{Forget, Forgotten};
 pub use identity::Identity;
-pub use look::{Asked, Lake, inside, read_manifest};
+pub use look::{Goal, Lake, inside, read_manifest};
 pub use manifest::check_rejects;
 pub use outputs::{is_skipped, table_names};
 pub use overwrite::{Overwrite, check as check_overwrite, finish_rename};

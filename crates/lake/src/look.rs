@@ -26,8 +26,8 @@ use crate::{FACTS, HOME, IDENTITY, LOCK, MANIFEST, PLANS, REPLACES, STAGING, WOR
 /// How many facts are in memory at a time while they are read.
 const FACTS_AT_ONCE: usize = 512;
 
-/// The request of a run.
-pub struct Asked<'a> {
+/// What a run is to make.
+pub struct Goal<'a> {
     /// The identity that the lake must have.
     pub identity: Identity,
     /// The parts; all of them are in shard 0 if the run isn't one of several shards.
@@ -44,7 +44,7 @@ pub struct Asked<'a> {
     pub output_of: &'a (dyn Fn(PartName) -> String + Sync),
 }
 
-impl Asked<'_> {
+impl Goal<'_> {
     /// Whether the run makes a part, or derives another one from it.
     pub(crate) fn wants(&self, assignment: &Assignment<'_>, name: PartName) -> bool {
         assignment.is_for(self.shard.unwrap_or(0), name.table, name.key)
@@ -382,28 +382,28 @@ impl Look {
         backend: &dyn Backend,
         trace: &'static Trace,
         lake: Digest,
-        asked: &Asked<'_>,
+        goal: &Goal<'_>,
     ) -> Result<Self> {
-        let assignment = asked.plan.assignment();
-        let wants = |name| asked.wants(&assignment, name);
-        let Some(shard) = asked.shard else {
+        let assignment = goal.plan.assignment();
+        let wants = |name| goal.wants(&assignment, name);
+        let Some(shard) = goal.shard else {
             return Self::whole(backend, trace, lake, &wants);
         };
         let mut look = Self::default();
-        let planned = asked.plan.parts.iter().filter(|part| part.shard == shard);
+        let planned = goal.plan.parts.iter().filter(|part| part.shard == shard);
         let named = planned.flat_map(|part| {
-            let tables = asked.plan.with_derived(&part.table);
+            let tables = goal.plan.with_derived(&part.table);
             tables.filter_map(|table| PartName::of(trace, table, part.key()))
         });
         let named: Vec<PartName> = named.collect();
-        let mut outputs: Vec<String> = named.iter().map(|name| (asked.output_of)(*name)).collect();
+        let mut outputs: Vec<String> = named.iter().map(|name| (goal.output_of)(*name)).collect();
         let mut facts: Vec<String> = named
             .iter()
             .map(|name| facts::path_of(name.table, name.key))
             .collect();
         // How many parts a file is cut into isn't known before.
         let mut cut = BTreeSet::new();
-        for stream in asked
+        for stream in goal
             .plan
             .streams
             .iter()
@@ -413,15 +413,15 @@ impl Look {
                 stream
                     .tables
                     .iter()
-                    .flat_map(|table| asked.plan.with_derived(table)),
+                    .flat_map(|table| goal.plan.with_derived(table)),
             );
         }
         // Nor are the parts of an earlier run that others are derived from.
         let is_planned = |table: &str| {
-            asked.plan.parts.iter().any(|part| part.table == table)
-                || asked.plan.stream_of(table).is_some()
+            goal.plan.parts.iter().any(|part| part.table == table)
+                || goal.plan.stream_of(table).is_some()
         };
-        let derived = asked
+        let derived = goal
             .plan
             .derived
             .iter()

@@ -14,7 +14,7 @@ use tracelake_source::fingerprint;
 
 use crate::MANIFEST;
 use crate::backend::waits::TRIALS;
-use crate::backend::{Backend, Found, Hold, backend};
+use crate::backend::{Backend, Hold, Stored, backend};
 use crate::conditional::refused;
 use crate::look::Lake;
 use crate::manifest::{self, FileFacts};
@@ -88,7 +88,7 @@ fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
 const MOST_BYTES: u64 = 256 << 20;
 
 /// A file; `None` if there is nothing, or something else than a file.
-fn read_file(backend: &dyn Backend, name: &str) -> Result<Option<Found>> {
+fn read_file(backend: &dyn Backend, name: &str) -> Result<Option<Stored>> {
     match backend.get(name, MOST_BYTES) {
         Err(error) if error.kind() == ErrorKind::Refused => Ok(None),
         read => read,
@@ -160,7 +160,7 @@ fn not_ours(root: &Location, name: &str, reason: &str) -> Error {
 }
 
 /// Whether a file has a digest that a release names.
-fn is_of_release(known: &[Option<String>], name: &str, found: &Found) -> bool {
+fn is_of_release(known: &[Option<String>], name: &str, found: &Stored) -> bool {
     let line = sums_line(found.version.sha256, name);
     let mut lines = known.iter().flatten().flat_map(|sums| sums.lines());
     lines.any(|one| one == line)

@@ -17,7 +17,7 @@ use crate::conditional::{Put, check_conditions, put, put_all, put_or_replace};
 use crate::facts::{self, Fact, Facts, agree};
 use crate::identity::{self, FoundIdentity, elsewhere};
 use crate::look::{
-    Asked, FoundManifest, Lake, Look, foreign, recognise, refuse_damaged, refuse_unnamed,
+    FoundManifest, Goal, Lake, Look, foreign, recognise, refuse_damaged, refuse_unnamed,
 };
 use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts};
 use crate::parts::{PartName, Parts};
@@ -36,39 +36,39 @@ impl Lake {
     /// # Errors
     /// [`ErrorKind::Refused`] if it is something else, another process has it alone, or it holds what nobody recorded; when
     /// the disk or the store fails.
-    pub fn join<'a>(&self, context: &Context, asked: &'a Asked<'a>) -> Result<Joined<'a>> {
+    pub fn join<'a>(&self, context: &Context, goal: &'a Goal<'a>) -> Result<Joined<'a>> {
         if self.backend.is_disk() {
             // Nothing is made in what is something else.
             let found = recognise(&*self.backend)?;
-            self.refuse_another(found.as_ref(), &asked.identity)?;
+            self.refuse_another(found.as_ref(), &goal.identity)?;
         }
         let session = Session::begin(self, Hold::Shared)?;
         // Who had the lake alone a moment ago may have put another one in its place.
-        self.look(context, asked, Some(session))
+        self.look(context, goal, Some(session))
     }
 
     /// Looks at the lake as [`Lake::join`] does, and changes nothing.
     ///
     /// # Errors
     /// Looks at the lake like [`Lake::join`].
-    pub fn peek<'a>(&self, context: &Context, asked: &'a Asked<'a>) -> Result<Joined<'a>> {
-        self.look(context, asked, None)
+    pub fn peek<'a>(&self, context: &Context, goal: &'a Goal<'a>) -> Result<Joined<'a>> {
+        self.look(context, goal, None)
     }
 
     fn look<'a>(
         &self,
         context: &Context,
-        asked: &'a Asked<'a>,
+        goal: &'a Goal<'a>,
         session: Option<Session>,
     ) -> Result<Joined<'a>> {
         let identity = recognise(&*self.backend)?;
-        self.refuse_another(identity.as_ref(), &asked.identity)?;
-        let trace = asked.identity.trace()?;
+        self.refuse_another(identity.as_ref(), &goal.identity)?;
+        let trace = goal.identity.trace()?;
         let look = match &identity {
             None => Look::default(),
-            Some(identity) => Look::for_run(&*self.backend, trace, identity.sha256, asked)?,
+            Some(identity) => Look::for_run(&*self.backend, trace, identity.sha256, goal)?,
         };
-        Joined::new(context, self, asked, session, identity, trace, look)
+        Joined::new(context, self, goal, session, identity, trace, look)
     }
 }
 
@@ -77,7 +77,7 @@ impl Lake {
 pub struct Joined<'a> {
     pub(crate) context: Context,
     pub(crate) lake: Lake,
-    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) goal: &'a Goal<'a>,
     /// `None` if the run only looks.
     session: Option<Session>,
     identity: Option<FoundIdentity>,
@@ -87,9 +87,9 @@ pub struct Joined<'a> {
     pub(crate) committed: Parts,
 }
 
-impl std::fmt::Debug for Asked<'_> {
+impl std::fmt::Debug for Goal<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asked")
+        f.debug_struct("Goal")
             .field("shard", &self.shard)
             .finish_non_exhaustive()
     }
@@ -99,7 +99,7 @@ impl<'a> Joined<'a> {
     pub(crate) fn new(
         context: &Context,
         lake: &Lake,
-        asked: &'a Asked<'a>,
+        goal: &'a Goal<'a>,
         session: Option<Session>,
         identity: Option<FoundIdentity>,
         trace: &'static Trace,
@@ -109,7 +109,7 @@ impl<'a> Joined<'a> {
         let joined = Self {
             context: context.clone(),
             lake: lake.clone(),
-            asked,
+            goal,
             session,
             identity,
             trace,
@@ -126,8 +126,8 @@ impl<'a> Joined<'a> {
         if !self.look.foreign.is_empty() {
             return Err(foreign(root, &self.look.foreign));
         }
-        let assignment = self.asked.plan.assignment();
-        let wants = |name: &PartName| self.asked.wants(&assignment, *name);
+        let assignment = self.goal.plan.assignment();
+        let wants = |name: &PartName| self.goal.wants(&assignment, *name);
         if self.damaged().is_some() {
             // What it named is lost: only a run that makes all that is there replaces it.
             if !self.look.has_only(self.trace, &wants) {
@@ -137,11 +137,11 @@ impl<'a> Joined<'a> {
             let unnamed = self.look.unnamed(&self.committed);
             refuse_unnamed(&self.lake, &unnamed, &self.look.manifest)?;
         }
-        let parts = self.asked.plan.parts.iter();
+        let parts = self.goal.plan.parts.iter();
         for name in parts.filter_map(|part| PartName::of(self.trace, &part.table, part.key())) {
-            self.lake.backend.inside(&(self.asked.output_of)(name))?;
+            self.lake.backend.inside(&(self.goal.output_of)(name))?;
         }
-        if self.asked.on_bad_row == OnBadRow::Reject {
+        if self.goal.on_bad_row == OnBadRow::Reject {
             return Ok(());
         }
         let mut recorded = self.recorded_parts().filter(|(name, _)| wants(name));
@@ -197,7 +197,7 @@ impl<'a> Joined<'a> {
     /// The parts that are done, as far as names and sizes say it: a manifest has them, or facts and their outputs are there.
     #[must_use]
     pub fn done(&self) -> Parts {
-        let is_shown = |facts: &PartFacts| self.asked.shard.is_some() || self.look.is_shown(facts);
+        let is_shown = |facts: &PartFacts| self.goal.shard.is_some() || self.look.is_shown(facts);
         let recorded = self
             .look
             .recorded
@@ -236,7 +236,7 @@ impl<'a> Joined<'a> {
         }
         self.lake.backend.keep_names(&[MANIFEST.to_owned()])?;
         remove_complete_plans(&*self.lake.backend, self.trace, manifest)?;
-        put_description(&*self.lake.backend, &self.asked.identity)?;
+        put_description(&*self.lake.backend, &self.goal.identity)?;
         Ok(Some(manifest.clone()))
     }
 
@@ -254,14 +254,14 @@ impl<'a> Joined<'a> {
         };
         let backend = self.lake.backend.clone();
         let plan = self
-            .asked
+            .goal
             .shard
-            .map(|_| self.asked.plan.to_json())
+            .map(|_| self.goal.plan.to_json())
             .transpose();
         let plan = plan.map_err(|error| error.at(self.root()))?;
         let (json, sha256) = self.put_identity(&mut session)?;
         check_conditions(&*backend, &json)?;
-        put_description(&*backend, &self.asked.identity)?;
+        put_description(&*backend, &self.goal.identity)?;
         if let Some(json) = plan {
             let path = plan_file::path_of(Digest::of(&json));
             // Its name is its digest, so other bytes are damaged.
@@ -276,7 +276,7 @@ impl<'a> Joined<'a> {
             lake: self.lake,
             session,
             identity: FoundIdentity {
-                identity: self.asked.identity.clone(),
+                identity: self.goal.identity.clone(),
                 sha256,
                 json,
             },
@@ -295,12 +295,12 @@ impl<'a> Joined<'a> {
         let mut bytes = recorded
             .values()
             .fold(0_u64, |bytes, facts| bytes.saturating_add(bytes_of(facts)));
-        for part in &self.asked.plan.parts {
+        for part in &self.goal.plan.parts {
             let Some(name) = PartName::of(self.trace, &part.table, part.key()) else {
                 continue;
             };
             if !recorded.contains_key(&name) {
-                let output = (self.asked.output_of)(name);
+                let output = (self.goal.output_of)(name);
                 // A rejects file has a longer path than an output by no more than this.
                 let rejects = format!("{}/{output}", manifest::REJECTS);
                 bytes = bytes.saturating_add(manifest::most_bytes([
@@ -319,7 +319,7 @@ impl<'a> Joined<'a> {
             return Ok((found.json.clone(), found.sha256));
         }
         let backend = &*self.lake.backend;
-        let json = self.asked.identity.to_json()?;
+        let json = self.goal.identity.to_json()?;
         match put(backend, IDENTITY, json.clone(), identity::MOST_BYTES)? {
             Put::New => {
                 if backend.is_disk() {
@@ -339,7 +339,7 @@ impl<'a> Joined<'a> {
                     json: found,
                 };
                 self.lake
-                    .refuse_another(Some(&found), &self.asked.identity)?;
+                    .refuse_another(Some(&found), &self.goal.identity)?;
                 Ok((found.json, found.sha256))
             }
         }

@@ -49,7 +49,7 @@ fn partitions(trace: &Trace, table: &Table) -> Vec<Partition> {
 }
 
 /// The one table that was asked for, or all tables with the derived ones last.
-fn asked<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
+fn chosen_tables<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
     table.map_or_else(|| trace.all_tables().collect(), |table| vec![table])
 }
 

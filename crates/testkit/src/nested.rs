@@ -12,7 +12,7 @@ use tracelake_convert::part::{Beginning, Converted, ReadProgress, TableText, con
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_encode::output::Encoding;
+use tracelake_encode::output::OutputSettings;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Files, Kind, Syntax, Table};
 use tracelake_source::Source;
@@ -133,7 +133,7 @@ pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Re
             &mut text,
             &order,
             &arrow_schema(table),
-            Encoding::DEFAULT,
+            OutputSettings::DEFAULT,
             Vec::new(),
             &mut |bad| {
                 // A strict run would say this.

@@ -111,7 +111,7 @@ pub use tracelake_core::origin::Origin;
 pub use tracelake_core::part_key::{CellName, PartKey};
 pub use tracelake_core::settings::Settings;
 pub use tracelake_core::{Context, Error, ErrorKind};
-pub use tracelake_encode::output::Encoding;
+pub use tracelake_encode::output::OutputSettings;
 pub use tracelake_lake::CommitOptions;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 pub use tracelake_lake::plan_file::PlanFile;

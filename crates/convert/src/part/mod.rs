@@ -16,7 +16,7 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Accepted, Format};
 use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::batch::BatchBuilder;
-use tracelake_encode::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
 use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_encode::reject::Reject;
 use tracelake_encode::syntax::{BYTE_ORDER_MARK, LeftOut};
@@ -78,29 +78,29 @@ pub fn convert_part<W: Write + Send>(
     text: &mut TableText<'_>,
     order: &FieldOrder,
     schema: &SchemaRef,
-    encoding: Encoding,
+    output: OutputSettings,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let convert = match encoding.format() {
+    let convert = match output.format() {
         Format::Parquet => convert_as::<ParquetFile<W>, W>,
         Format::Arrow => convert_as::<ArrowFile<W>, W>,
     };
-    convert(text, order, schema, encoding, out, on_bad_row, progress)
+    convert(text, order, schema, output, out, on_bad_row, progress)
 }
 
 fn convert_as<F: OutputFile<W>, W: Write + Send>(
     text: &mut TableText<'_>,
     order: &FieldOrder,
     schema: &SchemaRef,
-    encoding: Encoding,
+    output: OutputSettings,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let mut file = F::create(out, order.table, schema, encoding)?;
-    let builder = file.builder(RowSource::of(order), schema, encoding);
+    let mut file = F::create(out, order.table, schema, output)?;
+    let builder = file.builder(RowSource::of(order), schema, output);
     let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     let mut block = reader.fill()?;
     while let Some(full) = block {

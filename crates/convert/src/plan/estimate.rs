@@ -1,7 +1,7 @@
 //! Estimates the disk space and the time of a conversion, from the sizes of the sources alone.
 
 use tracelake_core::options::{Codec, Format};
-use tracelake_encode::output::Encoding;
+use tracelake_encode::output::OutputSettings;
 use tracelake_schema::Syntax;
 
 /// The most bytes that an output has beside its rows.
@@ -42,14 +42,14 @@ impl Estimate {
     #[must_use]
     pub fn of(
         files: impl IntoIterator<Item = SourceSize>,
-        encoding: Encoding,
+        output: OutputSettings,
         threads: usize,
     ) -> Option<Self> {
         let (mut low, mut high, mut largest) = (0_u128, 0_u128, 0_u128);
         let (mut quick, mut slow, mut longest) = (0_u128, 0_u128, 0_u128);
         for file in files {
             let bytes = u128::from(file.bytes?);
-            let (smallest, most) = output_share(file.is_gzip, encoding);
+            let (smallest, most) = output_share(file.is_gzip, output);
             let (fast, long) = nanoseconds(&file);
             let least = bytes * smallest / 1_000;
             if file.is_whole {
@@ -86,8 +86,8 @@ fn fit(number: u128) -> u64 {
 /// The range holds for each table of at least 64 KiB in the sample, in published rows and in traces of `generate`. The
 /// middle of a range is off by a factor of up to 3 for gzip, and of up to 6 for plain text, because the size of a text
 /// doesn't say how much of it repeats.
-fn output_share(is_gzip: bool, encoding: Encoding) -> (u128, u128) {
-    let [plain, gzip] = match (encoding.format(), encoding.codec()) {
+fn output_share(is_gzip: bool, output: OutputSettings) -> (u128, u128) {
+    let [plain, gzip] = match (output.format(), output.codec()) {
         (Format::Parquet, Codec::Zstd(_)) => [(9, 330), (160, 1_240)],
         (Format::Parquet, Codec::Snappy) => [(13, 470), (230, 1_500)],
         (Format::Parquet, Codec::None) => [(23, 740), (360, 2_430)],
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn of(files: &[SourceSize], threads: usize) -> Estimate {
-        Estimate::of(files.iter().copied(), Encoding::DEFAULT, threads).unwrap()
+        Estimate::of(files.iter().copied(), OutputSettings::DEFAULT, threads).unwrap()
     }
 
     #[test]
@@ -152,6 +152,9 @@ mod tests {
             bytes: None,
             ..file(1)
         };
-        assert_eq!(Estimate::of([file(1), unknown], Encoding::DEFAULT, 1), None);
+        assert_eq!(
+            Estimate::of([file(1), unknown], OutputSettings::DEFAULT, 1),
+            None
+        );
     }
 }

@@ -20,7 +20,7 @@ use tracelake_core::origin::Origin;
 use tracelake_core::part_key::PartKey;
 use tracelake_core::settings::Settings;
 use tracelake_core::words::several;
-use tracelake_encode::output::Encoding;
+use tracelake_encode::output::OutputSettings;
 use tracelake_lake::manifest::is_relative;
 use tracelake_location::Location;
 use tracelake_schema::{Derived, Files, TRACES, Trace};
@@ -54,7 +54,7 @@ pub struct Plan {
     /// Settings that decide the outputs' bytes, such as their layout and the policy on bad rows.
     pub origin: Origin,
     /// The format of the output files, and how they are compressed.
-    pub encoding: Encoding,
+    pub output: OutputSettings,
     /// The file numbers to convert; `None` for all.
     pub selected: Option<PartSet>,
     /// The tables to convert, in the order of the trace.
@@ -146,7 +146,7 @@ impl Plan {
             key,
             total: None,
         };
-        let place = (self.origin.options.layout, self.encoding.format());
+        let place = (self.origin.options.layout, self.output.format());
         part_plan(place, table, &part, 0, None)
     }
 }
@@ -215,12 +215,12 @@ pub fn fitting_trace(context: &Context, request: &Request) -> Option<&'static st
 }
 
 fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
-    let encoding = Encoding::of(&request.settings)?;
+    let output = OutputSettings::of(&request.settings)?;
     let source = Recognised::read(context, request)?;
     let trace = source.trace;
     fit_archives(&source.found, trace)?;
     check_tables(request, &source)?;
-    let mut settings = settings(request, encoding, trace)?;
+    let mut settings = settings(request, output, trace)?;
     let selection = Selection::of(request, &source)?;
     selection.note(&mut settings);
     let derived = derived(request, selection.trace)?;
@@ -252,7 +252,7 @@ fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
         },
         source: source.found.root,
         trace: selection.trace,
-        encoding,
+        output,
         selected: request.parts.clone(),
         tables: chosen.tables,
         streams: chosen.streams,
@@ -279,9 +279,9 @@ fn check_names(plan: &Plan) -> Result<()> {
 }
 
 /// The settings as a lake of this trace records them.
-fn settings(request: &Request, encoding: Encoding, trace: &Trace) -> Result<Settings> {
+fn settings(request: &Request, output: OutputSettings, trace: &Trace) -> Result<Settings> {
     let mut settings = request.settings.clone();
-    settings.row_group_rows = encoding.row_group_rows();
+    settings.row_group_rows = output.row_group_rows();
     let is_cut = trace.tables.iter().any(|table| table.files == Files::Whole);
     if !is_cut && settings.part_rows.is_some() {
         let reason = format!("no table of {} is cut into parts", trace.name);

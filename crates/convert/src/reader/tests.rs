@@ -12,7 +12,7 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_encode::output::Encoding;
+use tracelake_encode::output::OutputSettings;
 use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
 
 use super::*;
@@ -121,7 +121,7 @@ fn by_parquet(
         &mut text,
         &order,
         &schema,
-        Encoding::DEFAULT,
+        OutputSettings::DEFAULT,
         Vec::new(),
         &mut |bad_row| {
             rejects.push(format!("{bad_row:?}"));

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use tracelake_core::error::Result;
 use tracelake_lake::manifest::PartFacts;
-use tracelake_lake::{Asked, MadePart, PartName, Parts, inside, is_derived_from, parts_of};
+use tracelake_lake::{Goal, MadePart, PartName, Parts, inside, is_derived_from, parts_of};
 use tracelake_schema::Derived;
 
 use super::step::Run;
@@ -13,7 +13,7 @@ use crate::plan::Plan;
 impl Run<'_> {
     /// Makes what is derived of parts that are done.
     pub(super) fn derive_all(&self, parts: &Parts) -> Result<Parts> {
-        let todo = underived(self.plan, self.asked, parts).into_par_iter();
+        let todo = underived(self.plan, self.goal, parts).into_par_iter();
         let done = todo.map(|(derived, from)| {
             self.context.check()?;
             let other = &parts[&from];
@@ -22,8 +22,8 @@ impl Run<'_> {
             let (_, place) = other.output.path.split_once('/').unwrap_or_default();
             let path = format!("{}/{place}", derived.table.name);
             let staging = self.working.stage(&path)?;
-            let encoding = self.plan.encoding;
-            let (made, staging) = derive(&self.context, derived, &input, encoding, staging)
+            let output = self.plan.output;
+            let (made, staging) = derive(&self.context, derived, &input, output, staging)
                 .map_err(|error| error.or_at(root.join(&path)))?;
             let staged = staging.close()?;
             let output = staged.facts().clone();
@@ -52,11 +52,11 @@ impl Run<'_> {
 /// The parts that a derived table lacks, each with the part that it is made of.
 pub(super) fn underived(
     plan: &Plan,
-    asked: &Asked<'_>,
+    goal: &Goal<'_>,
     parts: &Parts,
 ) -> Vec<(&'static Derived, PartName)> {
-    let assignment = asked.plan.assignment();
-    let shard = asked.shard.unwrap_or(0);
+    let assignment = goal.plan.assignment();
+    let shard = goal.shard.unwrap_or(0);
     let derived = plan.derived.iter().flat_map(|&derived| {
         let lacks = parts_of(parts, derived.from).filter(|(key, other)| {
             let name = PartName {

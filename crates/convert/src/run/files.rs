@@ -176,7 +176,7 @@ impl Run<'_> {
             text,
             order,
             schema,
-            self.plan.encoding,
+            self.plan.output,
             self.working.stage(&part.output())?,
             &mut |bad_row| match self.plan.origin.options.on_bad_row {
                 OnBadRow::Fail => Err(bad_row.to_error(path, order)),
@@ -262,7 +262,7 @@ impl Run<'_> {
         let committed = names.into_iter().zip(self.working.commit(parts)?);
         let each = committed.map(|(name, facts)| {
             let facts = facts?;
-            let (root, format) = (self.working.root(), self.plan.encoding.format());
+            let (root, format) = (self.working.root(), self.plan.output.format());
             steady(|| check_footer(root, format, name.table, &facts))?;
             tracing::debug!(output = facts.output.path, "committed");
             self.context.emit(Event::Finished {

@@ -20,7 +20,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::{
-    Asked, Joined, Lake, Overwrite, PartName, Parts, check_overwrite, check_rejects, finish_rename,
+    Goal, Joined, Lake, Overwrite, PartName, Parts, check_overwrite, check_rejects, finish_rename,
     parts_of, progress, remaining,
 };
 use tracelake_location::Location;
@@ -98,15 +98,15 @@ fn overwrite(
     Ok(outcome)
 }
 
-/// Does something with what a plan asks of a lake.
-fn asking<T>(
+/// Does something with the goal of a plan.
+fn with_goal<T>(
     plan: &Plan,
     shards: u32,
     run_options: RunOptions,
-    act: impl FnOnce(&Asked<'_>) -> Result<T>,
+    act: impl FnOnce(&Goal<'_>) -> Result<T>,
 ) -> Result<T> {
     let file = plan.to_file(shards);
-    act(&Asked {
+    act(&Goal {
         identity: plan.identity(),
         plan: &file,
         shard: run_options.shard.map(|shard| shard.index),
@@ -124,8 +124,8 @@ fn convert_into(
     run_options: RunOptions,
 ) -> Result<Outcome> {
     let shards = run_options.shard.map_or(1, |shard| shard.of);
-    asking(plan, shards, run_options, |asked| {
-        let joined = Lake::at(out).join(context, asked)?;
+    with_goal(plan, shards, run_options, |goal| {
+        let joined = Lake::at(out).join(context, goal)?;
         check_derived(plan, &joined)?;
         if let Some(damaged) = joined.damaged() {
             context.warn(format!(
@@ -137,8 +137,8 @@ fn convert_into(
         let rejected = kept.values().map(|part| part.rows_rejected);
         let rejected = rejected.fold(0, u64::saturating_add);
         check_rejects(rejected, run_options.max_rejects).map_err(|error| error.at(out))?;
-        let todo = todo(plan, asked, &joined, &kept);
-        let is_done = todo.is_empty() && underived(plan, asked, &kept).is_empty();
+        let todo = todo(plan, goal, &joined, &kept);
+        let is_done = todo.is_empty() && underived(plan, goal, &kept).is_empty();
         if is_done && let Some(manifest) = joined.finished_with(&kept)? {
             let checked = manifest.check_rejects(run_options.max_rejects);
             checked.map_err(|error| error.at(out))?;
@@ -151,7 +151,7 @@ fn convert_into(
         let run = Run {
             context: context.for_parts(),
             plan,
-            asked,
+            goal,
             working: &working,
             kept: &kept,
             run_options,
@@ -195,27 +195,19 @@ pub fn prepare(
 ) -> Result<Option<PlanFile>> {
     let out = &out.within(context);
     let shards = run_options.shard.map_or(1, |shard| shard.of);
-    let prepared = asking(plan, shards, run_options, |asked| {
-        let joined = Lake::at(out).join(context, asked)?;
+    let prepared = with_goal(plan, shards, run_options, |goal| {
+        let joined = Lake::at(out).join(context, goal)?;
         check_derived(plan, &joined)?;
         if let Some(found) = progress(out)?
             && let Some(manifest) = &found.manifest
         {
             let committed = found.committed(manifest);
-            if remaining(
-                plan.trace,
-                asked.plan,
-                &committed,
-                &committed,
-                &found.counts,
-            )
-            .is_empty()
-            {
+            if remaining(plan.trace, goal.plan, &committed, &committed, &found.counts).is_empty() {
                 return Ok(None);
             }
         }
         joined.begin()?.keep_begun().leave()?;
-        Ok(Some(asked.plan.clone()))
+        Ok(Some(goal.plan.clone()))
     });
     prepared.map_err(resumable)
 }
@@ -235,8 +227,8 @@ pub fn preview(
         return Ok(BTreeSet::new());
     }
     let shards = run_options.shard.map_or(1, |shard| shard.of);
-    asking(plan, shards, run_options, |asked| {
-        let joined = Lake::at(out).peek(context, asked)?;
+    with_goal(plan, shards, run_options, |goal| {
+        let joined = Lake::at(out).peek(context, goal)?;
         check_derived(plan, &joined)?;
         Ok(joined.done().into_keys().collect())
     })
@@ -266,9 +258,9 @@ fn check_derived(plan: &Plan, joined: &Joined<'_>) -> Result<()> {
 }
 
 /// The files that are left to convert.
-fn todo<'a>(plan: &'a Plan, asked: &Asked<'_>, joined: &Joined<'_>, kept: &Parts) -> Vec<Work<'a>> {
-    let assignment = asked.plan.assignment();
-    let shard = asked.shard.unwrap_or(0);
+fn todo<'a>(plan: &'a Plan, goal: &Goal<'_>, joined: &Joined<'_>, kept: &Parts) -> Vec<Work<'a>> {
+    let assignment = goal.plan.assignment();
+    let shard = goal.shard.unwrap_or(0);
     let parts = plan.parts().filter(|(table, part)| {
         let table = table.order.table.name;
         let is_mine = assignment.shard_of(table, part.key) == Some(shard);

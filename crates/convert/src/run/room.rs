@@ -82,7 +82,7 @@ impl Room {
                 is_whole: matches!(work, Work::Part(..)) || plan.selected.is_none(),
             }
         });
-        let estimate = Estimate::of(sizes, plan.encoding, context.threads());
+        let estimate = Estimate::of(sizes, plan.output, context.threads());
         let replaced = out
             .as_path()
             .filter(|_| !run_options.overwrite)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_lake::{Asked, Parts, Working, check_rejects};
+use tracelake_lake::{Goal, Parts, Working, check_rejects};
 use tracelake_location::Location;
 use tracelake_source::Source;
 
@@ -28,7 +28,7 @@ pub(super) struct Run<'a> {
     /// Cancelled by a signal, and by a part that failed.
     pub(super) context: Context,
     pub(super) plan: &'a Plan,
-    pub(super) asked: &'a Asked<'a>,
+    pub(super) goal: &'a Goal<'a>,
     pub(super) working: &'a Working,
     /// The parts that were done before.
     pub(super) kept: &'a Parts,

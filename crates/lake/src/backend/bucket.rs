@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Listed, Location, Upload, Url};
 
-use super::{Backend, Commits, Found, Held, Hold, Left, NewNames, Unfinished, Version, leads_out};
+use super::{Backend, Commits, Held, Hold, Left, NewNames, Stored, Unfinished, Version, leads_out};
 use crate::manifest::stays_below;
 
 /// How many threads wait for the bucket for each part that is converted. A commit waits for five answers, and takes
@@ -82,9 +82,9 @@ impl Backend for Bucket {
         Ok(Some(Box::new(BesideOthers)))
     }
 
-    fn get(&self, path: &str, limit: u64) -> Result<Option<Found>> {
+    fn get(&self, path: &str, limit: u64) -> Result<Option<Stored>> {
         let read = self.place(path)?.read_tagged(limit)?;
-        Ok(read.map(|(bytes, tag)| Found::new(bytes, tag)))
+        Ok(read.map(|(bytes, tag)| Stored::new(bytes, tag)))
     }
 
     fn get_all(&self, paths: &[String], limit: u64) -> Result<Vec<Option<Vec<u8>>>> {

@@ -15,7 +15,7 @@ use tracelake_location::{Listed, Location, Tag};
 use super::directories::{Directories, not_a_directory};
 use super::staged_file::StagedFile;
 use super::system::{Kind, Lock, System};
-use super::{Backend, Commits, Found, Held, Hold, Left, NewNames, Unfinished, Version};
+use super::{Backend, Commits, Held, Hold, Left, NewNames, Stored, Unfinished, Version};
 use crate::backend::waits::TRIALS;
 use crate::rules::{Rule, holds};
 use crate::{FACTS, HOME, LOCK, PLANS, STAGING, WORK};
@@ -99,12 +99,12 @@ impl Backend for Disk {
         }))
     }
 
-    fn get(&self, path: &str, limit: u64) -> Result<Option<Found>> {
+    fn get(&self, path: &str, limit: u64) -> Result<Option<Stored>> {
         let Some(place) = self.directories.existing(path)? else {
             return Ok(None);
         };
         let read = self.directories.read(&place, limit)?;
-        Ok(read.map(|bytes| Found::new(bytes, Tag::default())))
+        Ok(read.map(|bytes| Stored::new(bytes, Tag::default())))
     }
 
     fn get_all(&self, paths: &[String], limit: u64) -> Result<Vec<Option<Vec<u8>>>> {

@@ -25,7 +25,7 @@ pub use system::WRITE_BEHIND;
 
 /// The bytes of a small object, and which version of it they are.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct Stored {
     pub(crate) bytes: Vec<u8>,
     pub(crate) version: Version,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Version {
     pub(crate) tag: Tag,
 }
 
-impl Found {
+impl Stored {
     pub(crate) fn new(bytes: Vec<u8>, tag: Tag) -> Self {
         let sha256 = Digest::of(&bytes);
         Self {
@@ -120,7 +120,7 @@ pub(crate) trait Backend: Debug + Send + Sync {
     fn hold(&self, hold: Hold) -> Result<Option<Box<dyn Held>>>;
 
     /// Reads a small object; `None` if there is none.
-    fn get(&self, path: &str, limit: u64) -> Result<Option<Found>>;
+    fn get(&self, path: &str, limit: u64) -> Result<Option<Stored>>;
 
     /// Reads small objects; `None` for one that isn't there.
     fn get_all(&self, paths: &[String], limit: u64) -> Result<Vec<Option<Vec<u8>>>>;

@@ -27,7 +27,7 @@ use super::turns::{Turns, World};
 use crate::commit::{Commit, CommitOptions};
 use crate::forget::Forget;
 use crate::identity::Identity;
-use crate::look::{Asked, Lake};
+use crate::look::{Goal, Lake};
 use crate::manifest::{FileFacts, Manifest, PartFacts};
 use crate::parts::PartName;
 use crate::plan_file::{PlanFile, PlannedPart, PlannedSource};
@@ -213,7 +213,7 @@ impl Command {
             worker,
             turns: Arc::clone(turns),
         });
-        let asked = Asked {
+        let goal = Goal {
             identity: Identity::new(&Origin::of(trace(), settings), false),
             plan: &plan,
             shard,
@@ -226,9 +226,9 @@ impl Command {
             output_of: &|part| output(part.key.file_number),
         };
         if *self == Self::Look {
-            return lake.peek(context, &asked).map(|_| Made::new());
+            return lake.peek(context, &goal).map(|_| Made::new());
         }
-        let joined = lake.join(context, &asked)?;
+        let joined = lake.join(context, &goal)?;
         let mut kept = joined.keep()?;
         let mine = |part: &&u32| shard.is_none_or(|shard| *part % shards == shard);
         let named = |part: u32| PartName {

@@ -187,13 +187,13 @@ impl HttpService for Service {
         }
         let host = request.uri().host().unwrap_or_default();
         let is_metadata = METADATA.contains(&host);
-        let asked = Asked::of(&request);
+        let sent = Sent::of(&request);
         let response = self.send(request).await?;
         let (parts, body) = response.into_parts();
         let status = parts.status.as_u16();
         match status {
-            200..300 if asked.is_object => return self.object(&asked, parts, body),
-            200..300 => return self.whole(&asked, parts, body).await,
+            200..300 if sent.is_object => return self.object(&sent, parts, body),
+            200..300 => return self.whole(&sent, parts, body).await,
             304 | 408 | 429 | 500.. => {
                 if let Some(pause) = pause(&parts.headers).filter(|_| status != 304) {
                     tokio::time::sleep(pause).await;
@@ -261,14 +261,14 @@ fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<HttpErrorKind> {
 const CONTINUES: &[&str] = &["continuation-token=", "marker="];
 
 /// A request, as far as its answer is checked.
-struct Asked {
+struct Sent {
     path: String,
     query: String,
     is_object: bool,
     is_list: bool,
 }
 
-impl Asked {
+impl Sent {
     fn of(request: &HttpRequest) -> Self {
         let query = request.uri().query().unwrap_or_default();
         let mut pairs = query.split('&');
@@ -310,12 +310,12 @@ impl Service {
     /// An answer that is small by nature.
     async fn whole(
         &self,
-        asked: &Asked,
+        sent: &Sent,
         mut parts: Parts,
         body: HttpResponseBody,
     ) -> Result<HttpResponse, HttpError> {
         let body = body::whole(body, WHOLE).await?;
-        if METADATA_WORDS.iter().any(|path| asked.path.ends_with(path))
+        if METADATA_WORDS.iter().any(|path| sent.path.ends_with(path))
             && !body.iter().all(|byte| byte.is_ascii_graphic())
         {
             return Err(Unusable {
@@ -324,10 +324,10 @@ impl Service {
             }
             .into());
         }
-        if !asked.is_list {
+        if !sent.is_list {
             return Ok(HttpResponse::from_parts(parts, body.into()));
         }
-        self.count_list(asked, body.len() as u64)?;
+        self.count_list(sent, body.len() as u64)?;
         parts.headers.remove("content-length");
         let list = match String::from_utf8(body) {
             Ok(list) => keys::marked(list).into_bytes(),
@@ -337,8 +337,8 @@ impl Service {
     }
 
     /// Fails if a list has no end.
-    fn count_list(&self, asked: &Asked, bytes: u64) -> Result<(), Unusable> {
-        let (list, continues) = asked.list();
+    fn count_list(&self, sent: &Sent, bytes: u64) -> Result<(), Unusable> {
+        let (list, continues) = sent.list();
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if !continues {
             lists.remove(&list);
@@ -358,13 +358,13 @@ impl Service {
     /// An object, whose bytes are still to come.
     fn object(
         &self,
-        asked: &Asked,
+        sent: &Sent,
         mut parts: Parts,
         body: HttpResponseBody,
     ) -> Result<HttpResponse, HttpError> {
         let is_web = self.connector.is_web;
         if is_web {
-            check_encoding(&asked.path, &parts.headers)?;
+            check_encoding(&sent.path, &parts.headers)?;
         }
         let size = match parts.status.as_u16() {
             206 => Some(part_of(&parts.headers)?),

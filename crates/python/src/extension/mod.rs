@@ -89,14 +89,14 @@ fn convert(
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     work(py, watch.as_ref(), None, move |work| {
-        let asked = program::conversion(arguments)?;
-        let context = asked.within(&work.context);
-        let plan = plan::plan(&context, &asked.request)?;
+        let conversion = program::conversion(arguments)?;
+        let context = conversion.within(&work.context);
+        let plan = plan::plan(&context, &conversion.request)?;
         work.begin(plan.bytes());
         for warning in &plan.warnings {
             context.warn(warning.clone());
         }
-        let outcome = run::convert(&context, &plan, &asked.out, asked.run_options())?;
+        let outcome = run::convert(&context, &plan, &conversion.out, conversion.run_options())?;
         text(outcome.manifest.to_json()?)
     })
 }
@@ -112,9 +112,9 @@ fn prepare(
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     work(py, watch.as_ref(), None, move |work| {
-        let asked = program::conversion(arguments)?;
-        let context = asked.within(&work.context);
-        let plan = plan::plan(&context, &asked.request)?;
+        let conversion = program::conversion(arguments)?;
+        let context = conversion.within(&work.context);
+        let plan = plan::plan(&context, &conversion.request)?;
         for warning in &plan.warnings {
             context.warn(warning.clone());
         }
@@ -125,9 +125,9 @@ fn prepare(
             let reason = format!("shards: {of} is not from 1 to {MOST_SHARDS}");
             return Err(Error::new(ErrorKind::Usage, reason));
         }
-        let mut run_options = asked.run_options();
+        let mut run_options = conversion.run_options();
         run_options.shard = Some(Shard { index: 0, of });
-        let agreed = run::prepare(&context, &plan, &asked.out, run_options)?;
+        let agreed = run::prepare(&context, &plan, &conversion.out, run_options)?;
         let answer = agreed.map(|_| json!({"shards": of, "bytes": plan.bytes()}));
         Ok(json!(answer).to_string())
     })
@@ -194,7 +194,7 @@ fn inspect_path(py: Python<'_>, path: OsString, trace: Option<&str>) -> PyResult
 }
 
 /// The result of a verification: its totals as JSON, and one exception for each finding.
-type Found = (String, Vec<Py<PyAny>>);
+type Findings = (String, Vec<Py<PyAny>>);
 
 /// Verifies a lake.
 #[pyfunction]
@@ -204,7 +204,7 @@ fn verify_lake(
     source: Option<OsString>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
-) -> PyResult<Found> {
+) -> PyResult<Findings> {
     let verdict = work(py, watch.as_ref(), threads, move |work| {
         let source = source.as_deref().map(Location::parse).transpose()?;
         verify::verify(&work.context, &Location::parse(&lake)?, source.as_ref())
@@ -220,7 +220,7 @@ fn release_lake(
     allow_missing: bool,
     allow_rejects: bool,
     threads: Option<usize>,
-) -> PyResult<Found> {
+) -> PyResult<Findings> {
     let mut allow = Allow::default();
     (allow.rejects, allow.missing) = (allow_rejects, allow_missing);
     let verdict = work(py, None, threads, move |work| {
@@ -229,7 +229,7 @@ fn release_lake(
     found(py, &verdict)
 }
 
-fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Found> {
+fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Findings> {
     let rows = verdict.manifest.rows();
     let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
     let totals = json!({
@@ -269,7 +269,7 @@ fn generate(
 #[expect(clippy::panic, reason = "what the function is for")]
 fn panic(py: Python<'_>) -> PyResult<()> {
     work(py, None, None, |_| -> Result<(), Error> {
-        panic!("asked for")
+        panic!("conversion for")
     })
 }
 

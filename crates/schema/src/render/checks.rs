@@ -126,11 +126,11 @@ pub(super) fn queries(trace: &Trace, table: Option<&Table>) -> [(&'static str, V
 
 /// The queries whose first table is the one that was asked for, or all of them.
 fn of_table<'a, T>(list: &'a [T], table: Option<&Table>, needs: fn(&T) -> &[Need]) -> Vec<&'a T> {
-    let asked = |one: &&T| {
+    let is_chosen = |one: &&T| {
         let first = needs(one).first().map(|need| need.table);
         table.is_none_or(|table| first == Some(table.name))
     };
-    list.iter().filter(asked).collect()
+    list.iter().filter(is_chosen).collect()
 }
 
 fn check(check: &Check) -> Value {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::checks::{HELPERS, queries};
-use super::{asked, field_number};
+use super::{chosen_tables, field_number};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Published, Table, Trace};
 
@@ -45,7 +45,7 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
             "url": one.url, "doc": one.doc,
         })).collect::<Vec<_>>(),
         "anomalies": trace.anomalies,
-        "tables": asked(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
+        "tables": chosen_tables(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
     if let Some(given) = trace.description {
         description["description"] = given.sha256.into();

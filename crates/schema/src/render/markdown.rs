@@ -1,7 +1,7 @@
 //! The data dictionary.
 
 use super::checks::{limit, needs};
-use super::{asked, extent, field_number, invalid, published, spans, with_nested};
+use super::{chosen_tables, extent, field_number, invalid, published, spans, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace, sample};
 
@@ -22,7 +22,7 @@ pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
     page.push_str(&origin(trace));
     page.push_str(&anomalies(trace));
     page.push_str(&samples(trace));
-    for table in asked(trace, table) {
+    for table in chosen_tables(trace, table) {
         page.push_str(&table_section(trace, table));
     }
     page

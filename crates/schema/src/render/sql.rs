@@ -3,7 +3,7 @@
 
 mod of_lake;
 
-use super::{Partition, asked, partitions, remark};
+use super::{Partition, chosen_tables, partitions, remark};
 use crate::{Code, Column, Kind, Range, Table, Trace, Zone};
 
 pub use of_lake::{LakeFile, duckdb_of_lake, duckdb_pattern, spark_of_lake, spark_pattern};
@@ -44,7 +44,7 @@ pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
          duckdb\n",
         trace.title, trace.name
     );
-    let mut tables = asked(trace, table);
+    let mut tables = chosen_tables(trace, table);
     if table.is_none() {
         tables.truncate(trace.tables.len());
         for derived in trace.derived {
@@ -146,7 +146,7 @@ fn duckdb_files(trace: &Trace, table: &Table, files: &str) -> String {
 /// ```
 #[must_use]
 pub fn spark(trace: &Trace, table: Option<&Table>) -> String {
-    let tables = asked(trace, table);
+    let tables = chosen_tables(trace, table);
     let created = tables.iter().map(|table| spark_table(trace, table));
     let views = tables.iter().map(|table| {
         format!(

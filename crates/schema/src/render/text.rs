@@ -1,6 +1,6 @@
 //! Descriptions for a terminal.
 
-use super::{asked, extent, field_number, invalid, published, shards, spans, with_nested};
+use super::{chosen_tables, extent, field_number, invalid, published, shards, spans, with_nested};
 use crate::arrow::{data_type, type_name};
 use crate::{Kind, TRACES, Table, Trace};
 
@@ -71,7 +71,7 @@ pub fn text(trace: &Trace, table: Option<&Table>, width: usize) -> String {
         let place = format!("{names}; a directory such as {directory} names its cell, or --cell");
         text.push_str(&wrap(width, "cells         ", &place));
     }
-    for one in asked(trace, table) {
+    for one in chosen_tables(trace, table) {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
         text.push_str(&wrap(width, "  ", one.summary));
         text.push_str(&wrap(width, "  ", &published(one)));

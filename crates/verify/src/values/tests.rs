@@ -5,7 +5,7 @@ use tracelake_convert::part::{Beginning, ReadProgress, TableText, convert_part};
 use tracelake_core::digest::Digest;
 use tracelake_core::options::Format;
 use tracelake_core::part_key::PartKey;
-use tracelake_encode::output::Encoding;
+use tracelake_encode::output::OutputSettings;
 use tracelake_lake::manifest::FileFacts;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_source::Source;
@@ -70,7 +70,7 @@ impl Pair {
             &mut reading,
             &order,
             &arrow_schema(table),
-            Encoding::DEFAULT,
+            OutputSettings::DEFAULT,
             Vec::new(),
             &mut |bad| {
                 rejects.extend(bad.to_json()?);

@@ -24,7 +24,7 @@ use super::metadata;
 use crate::column_values::{self, ReadRows};
 use crate::json::JsonRecords;
 use crate::nodes::{MaxLevels, Node, leaves};
-use crate::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
 use crate::parquet_file::ParquetFile;
 use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
@@ -41,7 +41,13 @@ struct Encoded {
 }
 
 fn create() -> ParquetFile<Vec<u8>> {
-    ParquetFile::create(Vec::new(), &ROWS, &arrow_schema(&ROWS), Encoding::DEFAULT).unwrap()
+    ParquetFile::create(
+        Vec::new(),
+        &ROWS,
+        &arrow_schema(&ROWS),
+        OutputSettings::DEFAULT,
+    )
+    .unwrap()
 }
 
 fn builder(file: &ParquetFile<Vec<u8>>, most_rows: usize) -> RowGroupBuilder {
