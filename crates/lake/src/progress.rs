@@ -90,7 +90,7 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
 pub struct Beyond {
     /// Parts that are made, or being made, and not committed.
     pub uncommitted: BTreeSet<PartName>,
-    /// Files in the directories of tables that nobody recorded, whatever their names.
+    /// Files in the directories of tables without a record, whatever their names.
     pub unnamed: Vec<String>,
     /// Whether the manifest names the lake's identity.
     pub has_identity: bool,

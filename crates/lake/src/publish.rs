@@ -246,7 +246,7 @@ pub(crate) fn remove_complete_plans(
     Ok(())
 }
 
-/// Removes the facts of parts that the manifest has, when nobody else works on the lake. Says whether others are left.
+/// Removes the facts of parts that the manifest has, when no other run works on the lake. Says whether others are left.
 pub(crate) fn remove_committed_facts(
     backend: &dyn Backend,
     identity: &Identity,

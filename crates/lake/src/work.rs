@@ -34,7 +34,7 @@ impl Lake {
     /// Joins the runs that work on the lake, if it is the one that is asked for, or nothing is there yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if it is something else, another process has it alone, or it holds what nobody recorded; when
+    /// [`ErrorKind::Refused`] if it is something else, another process has it alone, or it holds outputs without a record; when
     /// the disk or the store fails.
     pub fn join<'a>(&self, context: &Context, goal: &'a Goal<'a>) -> Result<Joined<'a>> {
         if self.backend.is_disk() {
@@ -240,7 +240,7 @@ impl<'a> Joined<'a> {
         Ok(Some(manifest.clone()))
     }
 
-    /// Begins the work: records what the lake is, if nobody has, and for a shard the plan.
+    /// Begins the work: records what the lake is, unless it is recorded, and for a shard the plan.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if the manifest could become too large, or another run has just begun another lake; when the

@@ -349,7 +349,7 @@ fn fit_cells(plan: &Plan, manifest: &Manifest, trace: &Trace) -> Result<()> {
     Err(Error::new(ErrorKind::Usage, "is of no cell of the lake").hint(hint))
 }
 
-/// Files in the directories of tables that nobody recorded, whatever their names: a program that reads a whole directory may
+/// Files in the directories of tables without a record, whatever their names: a program that reads a whole directory may
 /// read them, too. What is made and not committed yet is no finding.
 fn beyond_manifest(context: &Context, root: &Location, manifest: &Manifest) -> Result<Vec<Error>> {
     let beyond = beyond(root, manifest)?;
