@@ -262,7 +262,7 @@ const RULES: [(Rule, &str, In); 23] = [
     ),
     (
         Rule::FactsByName,
-        "Facts that a listing lacks are goal for by name.",
+        "Facts that a listing lacks are asked for by name.",
         In::Bucket("a late list"),
     ),
     (
@@ -272,7 +272,7 @@ const RULES: [(Rule, &str, In); 23] = [
     ),
     (
         Rule::ConditionsAreChecked,
-        "The store is goal whether it keeps its conditions.",
+        "The store is asked whether it keeps its conditions.",
         In::Bucket("a store that ignores conditions"),
     ),
     (

@@ -269,7 +269,7 @@ fn generate(
 #[expect(clippy::panic, reason = "what the function is for")]
 fn panic(py: Python<'_>) -> PyResult<()> {
     work(py, None, None, |_| -> Result<(), Error> {
-        panic!("conversion for")
+        panic!("asked for")
     })
 }
 
