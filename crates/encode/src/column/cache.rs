@@ -179,11 +179,15 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
         }
     }
 
+    fn begin_row_group(&mut self) {
+        (self.large, self.asked, self.remembered) = (0, 0, 0);
+        self.are_texts_over = false;
+    }
+
     fn clear(&mut self) {
         self.numbers.clear();
         self.texts.clear();
-        (self.large, self.asked, self.remembered) = (0, 0, 0);
-        self.are_texts_over = false;
+        FieldCache::<K>::begin_row_group(self);
     }
 
     fn release(&mut self) {

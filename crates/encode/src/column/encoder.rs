@@ -117,7 +117,7 @@ impl<K: PhysicalKind> Encoder<K> {
         }
     }
 
-    /// The index of a value whose field wasn't found, or not before the chunk of text at hand.
+    /// The number of a value whose field wasn't found, or not before the chunk of text at hand.
     pub(super) fn intern(
         &mut self,
         unknown: &Unknown<K>,
@@ -133,11 +133,12 @@ impl<K: PhysicalKind> Encoder<K> {
             }
         }
         let value = K::value(&unknown.parsed, || &text[field.0..field.1]);
-        let index = self.dictionary.intern(value);
+        let number = self.dictionary.intern(value);
         if is_plain {
-            self.cache.insert(text, field, index, self.dictionary.len());
+            self.cache
+                .insert(text, field, number, self.dictionary.known().len());
         }
-        Found::at(index)
+        Found::at(number)
     }
 
     /// Writes all later values of the column chunk PLAIN.

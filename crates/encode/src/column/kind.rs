@@ -128,6 +128,9 @@ pub(super) trait FieldCache<K: PhysicalKind>: Send {
     /// Remembers the index of a field that isn't known, in a dictionary of `values` values.
     fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize);
 
+    /// Begins a row group with all that is known.
+    fn begin_row_group(&mut self) {}
+
     /// Forgets everything and keeps the room.
     fn clear(&mut self);
 
