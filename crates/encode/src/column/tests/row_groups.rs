@@ -9,7 +9,7 @@ use tracelake_core::settings::ROW_GROUP_ROWS;
 use tracelake_schema::arrow::arrow_schema;
 
 use super::{TABLE, chunk_text, split};
-use crate::output::{BlockBuilder, Encoding, OutputFile, RowSource};
+use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
 use crate::parquet_file::ParquetFile;
 use crate::rows::RowGroupBuilder;
 
@@ -19,8 +19,13 @@ type Chunks = Vec<(Bytes, String)>;
 /// Makes a row group of each text, by one builder or by a new one each time.
 fn row_groups(texts: &[String], is_new_each_time: bool) -> Vec<Chunks> {
     let order = FieldOrder::built_in(&TABLE, "");
-    let file =
-        ParquetFile::create(Vec::new(), &TABLE, &arrow_schema(&TABLE), Encoding::DEFAULT).unwrap();
+    let file = ParquetFile::create(
+        Vec::new(),
+        &TABLE,
+        &arrow_schema(&TABLE),
+        OutputSettings::DEFAULT,
+    )
+    .unwrap();
     let new = || {
         RowGroupBuilder::new(
             RowSource::of(&order),
