@@ -1,7 +1,7 @@
-//! Caches, one for each kind, that find a value's index by the bytes of its field.
+//! Caches, one for each kind, that find a value's number by the bytes of its field.
 //!
 //! These caches decide nothing: what one forgets is parsed again, and the dictionary gives it the
-//! same index. So neither their sizes nor their hashes are part of the output.
+//! same number. So neither their sizes nor their hashes are part of the output.
 
 use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind};

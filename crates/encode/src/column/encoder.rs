@@ -63,7 +63,7 @@ pub(super) struct Unknown<K: PhysicalKind> {
 ///
 /// # Memory
 /// The column chunk so far, compressed; the page so far, see [`PageBuffer`]; a dictionary of at most
-/// 1 MiB with some 4 MiB to look it up.
+/// 1 MiB, the values of row groups before, at most as much, and some 4 MiB to look them up.
 pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) column: &'static Column,
     pub(super) descriptor: ColumnDescPtr,
