@@ -34,8 +34,8 @@ const PAGES: [(&str, [&str; 2]); 2] = [
              takes more than tracelake does. Every system gets the columns' types and writes zstd and row \
              groups of about a million rows on all threads. tracelake also digests its input and its \
              output and syncs every file to the disk, which the others do not. Real parts are repeated \
-             under new numbers, so only their times are compared. See [design.md](../design.md) for what \
-             was tried to be faster still, and [comparison.md](comparison.md#how-cost-grows) for larger input.",
+             under new numbers, so only their times are compared. See [what was tried](#what-was-tried) \
+             to be faster still, and [comparison.md](comparison.md#how-cost-grows) for larger input.",
         ],
     ),
     (
