@@ -1,7 +1,7 @@
-//! Caches, one for each kind, that find a value's number by the bytes of its field.
+//! Caches, one for each kind, that find a value's index by the bytes of its field.
 //!
 //! These caches decide nothing: what one forgets is parsed again, and the dictionary gives it the
-//! same number. So neither their sizes nor their hashes are part of the output.
+//! same index. So neither their sizes nor their hashes are part of the output.
 
 use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind};
@@ -179,15 +179,11 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
         }
     }
 
-    fn begin_row_group(&mut self) {
-        (self.large, self.asked, self.remembered) = (0, 0, 0);
-        self.are_texts_over = false;
-    }
-
     fn clear(&mut self) {
         self.numbers.clear();
         self.texts.clear();
-        FieldCache::<K>::begin_row_group(self);
+        (self.large, self.asked, self.remembered) = (0, 0, 0);
+        self.are_texts_over = false;
     }
 
     fn release(&mut self) {

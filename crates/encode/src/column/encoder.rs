@@ -63,7 +63,7 @@ pub(super) struct Unknown<K: PhysicalKind> {
 ///
 /// # Memory
 /// The column chunk so far, compressed; the page so far, see [`PageBuffer`]; a dictionary of at most
-/// 1 MiB, the values of row groups before, at most as much, and some 4 MiB to look them up.
+/// 1 MiB with some 4 MiB to look it up.
 pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) column: &'static Column,
     pub(super) descriptor: ColumnDescPtr,
@@ -117,7 +117,7 @@ impl<K: PhysicalKind> Encoder<K> {
         }
     }
 
-    /// The number of a value whose field wasn't found, or not before the chunk of text at hand.
+    /// The index of a value whose field wasn't found, or not before the chunk of text at hand.
     pub(super) fn intern(
         &mut self,
         unknown: &Unknown<K>,
@@ -133,12 +133,11 @@ impl<K: PhysicalKind> Encoder<K> {
             }
         }
         let value = K::value(&unknown.parsed, || &text[field.0..field.1]);
-        let number = self.dictionary.intern(value);
+        let index = self.dictionary.intern(value);
         if is_plain {
-            self.cache
-                .insert(text, field, number, self.dictionary.known().len());
+            self.cache.insert(text, field, index, self.dictionary.len());
         }
-        Found::at(number)
+        Found::at(index)
     }
 
     /// Writes all later values of the column chunk PLAIN.

@@ -1,6 +1,6 @@
 //! The result of a look-up.
 
-/// The result of looking up a field: the number of its value, which becomes its index, that it is NULL, or nothing
+/// The result of looking up a field: the index of its value, that it is NULL, or nothing
 /// yet. Four bytes, because there is one for each field of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found(u32);

@@ -108,7 +108,7 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     }
 }
 
-/// Finds the numbers of values by the bytes of fields.
+/// Finds indices by the bytes of fields.
 pub(super) trait FieldCache<K: PhysicalKind>: Send {
     /// Starts with no field of a column, of which some texts may be accepted as NULL.
     fn new(column: &Column, accept: Accept) -> Self;
@@ -125,11 +125,8 @@ pub(super) trait FieldCache<K: PhysicalKind>: Send {
     /// Looks up one field; the dictionary isn't asked.
     fn find(&self, text: &[u8], field: Span) -> Found;
 
-    /// Remembers the number of a field that isn't known, among `values` known values.
+    /// Remembers the index of a field that isn't known, in a dictionary of `values` values.
     fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize);
-
-    /// Begins a row group with all that is known.
-    fn begin_row_group(&mut self) {}
 
     /// Forgets everything and keeps the room.
     fn clear(&mut self);

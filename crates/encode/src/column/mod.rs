@@ -1,9 +1,9 @@
 //! The fields of one column to a column chunk, in memory.
 //!
-//! This is the way of one value. [`LookUp`] takes its field and asks a [`cache`] whether one with the same bytes
-//! is known: then the value has a number, and nothing is parsed. Otherwise [`kind`] parses it. Once the faults of
-//! all columns are known, [`Append`] adds the row: a new value gets the next number. The [`dictionary`] turns
-//! numbers into the indices of the row group, and these go into the [`page`]. When the page is
+//! This is the way of one value. [`LookUp`] takes its field and asks a [`cache`] whether the row group
+//! had one with the same bytes: then the index of the value is known, and nothing is parsed. Otherwise
+//! [`kind`] parses it. Once the faults of all columns are known, [`Append`] adds the row: a new value
+//! gets the next index of the [`dictionary`], and the index goes into the [`page`]. When the page is
 //! full, [`choice`] encodes it, as indices or as PLAIN values, and compresses it. [`chunk`] collects
 //! the pages and what the footer says about them. [`encoder`] holds all of this together. On processors
 //! with AVX-512, the caches take eight fields at once (`crate::wide`).

@@ -124,14 +124,11 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
             MinMax::merge(&mut self.min_max, &min_max);
         }
         let mut encoded = chunk.finish(&self.descriptor, self.codec)?;
-        let rows = encoded.close.rows_written;
-        encoded.close.bloom_filter = self.bloom_filter(rows);
+        encoded.close.bloom_filter = self.bloom_filter(encoded.close.rows_written);
         self.page.start_over();
         (self.indexed_values, self.list_bytes) = (0, 0);
-        match self.dictionary.begin(rows) {
-            true => self.cache.begin_row_group(),
-            false => self.cache.clear(),
-        }
+        self.cache.clear();
+        self.dictionary.clear();
         Ok(encoded)
     }
 
@@ -317,7 +314,6 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
                 faulty.binary_search(&(record - 1)).is_err()
             });
         }
-        encoder.dictionary.index(found);
         if let ChunkFields::Leaf(leaf) = fields {
             encoder.page.add_leaf(found, leaf);
             if leaf.is_in_list() {

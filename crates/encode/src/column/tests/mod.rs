@@ -7,7 +7,6 @@ mod figures;
 mod leaves;
 mod limits;
 mod plain;
-mod row_groups;
 
 use std::sync::Arc;
 
