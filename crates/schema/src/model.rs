@@ -2,9 +2,13 @@
 
 mod columns;
 mod queries;
+mod words;
+
+use serde::Deserialize;
 
 use crate::separator::without_blanks;
 use crate::{Cells, Naming, Separator};
+use words::words;
 
 pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
@@ -139,13 +143,14 @@ pub struct Derived {
     pub table: Table,
 }
 
-/// How a table is derived from another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// Decodes the column `task_name`, which holds a task's number and the numbers of the tasks it
-    /// depends on: `M5_3_4` is task 5 and depends on tasks 3 and 4. Each dependency makes one row, with
-    /// the integers `task_number` and `depends_on`.
-    Dag,
+words! {
+    /// How a table is derived from another one.
+    pub enum Rule {
+        /// Decodes the column `task_name`, which holds a task's number and the numbers of the tasks it
+        /// depends on: `M5_3_4` is task 5 and depends on tasks 3 and 4. Each dependency makes one row, with
+        /// the integers `task_number` and `depends_on`.
+        Dag = "dag",
+    }
 }
 
 impl Derived {
@@ -156,19 +161,6 @@ impl Derived {
             Rule::Dag => "task_name",
         };
         column == decoded || self.table.column(column).is_some()
-    }
-}
-
-impl Rule {
-    /// Every rule.
-    pub const ALL: [Self; 1] = [Self::Dag];
-
-    /// The name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dag => "dag",
-        }
     }
 }
 
@@ -239,9 +231,11 @@ pub struct CellShards {
 }
 
 /// How the files of a table are named, and what becomes a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Files {
     /// `<table>/part-00017-of-00500.csv.gz`: each file is a part.
+    #[default]
     Parts,
     /// `<table>-000000000017.json.gz`: each file is a part, and the names don't give the total.
     Shards,
@@ -255,9 +249,11 @@ pub enum Files {
 }
 
 /// How a row is written in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Syntax {
     /// Comma-separated fields, one row per line, no header and no quotes.
+    #[default]
     Csv,
     /// A header line, and fields that may be quoted and then span lines (RFC 4180). Structs and lists
     /// are written as Python prints them.

@@ -4,9 +4,9 @@ use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
 use super::spec::{ArchiveSpec, CellsSpec, FamilySpec, LocationSpec, TableSpec, TraceSpec};
 use super::table::Version;
-use super::words::{date, identifier, leak, prose, rule, sha256, trace_name, unique, word};
+use super::words::{date, identifier, leak, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
-use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
+use crate::{Archive, Cells, Derived, Description, PublishedAt, Rule, Table, Trace};
 
 /// The most versions of a data set.
 const MAX_TRACES: usize = 16;
@@ -149,6 +149,10 @@ pub(super) fn traces(
         .iter()
         .map(|spec| trace(spec).within_named(&spec.name));
     Ok(traces.collect::<Result<Vec<_>>>()?.leak())
+}
+
+fn rule(name: &str) -> Result<Rule> {
+    Rule::of_word(name).map_err(|words| Fault::new(format!("rule {name:?} is not {words}")))
 }
 
 fn span([from, to]: [i64; 2]) -> Result<(i64, i64)> {

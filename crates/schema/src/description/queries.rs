@@ -1,12 +1,12 @@
 //! Checks, figures and query tables of a description.
 
-use super::fault::{Fault, Result, Within, bail, ensure};
+use super::fault::{Fault, Result, Within, ensure};
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
 use super::spec::{
     BinsSpec, CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec,
 };
-use super::words::{identifier, leak, prose, unique};
+use super::words::{identifier, leak, one_of, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
 const MAX_FILLED: usize = 4 << 20;
@@ -97,14 +97,7 @@ fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
         title: prose(&one.title)?,
         caption: prose(&one.caption)?,
         needs: needs(&one.needs, &one.sql, spec)?,
-        plot: match &one.plot[..] {
-            "lines" => Plot::Lines,
-            "areas" => Plot::Areas,
-            "bars" => Plot::Bars,
-            "stacks" => Plot::Stacks,
-            "numbers" => Plot::Numbers,
-            other => bail!("plot {other:?} is not one of lines, areas, bars, stacks, numbers"),
-        },
+        plot: one_of("plot", &one.plot, Plot::of_word)?,
         x: prose(&one.x)?,
         y: prose(&one.y)?,
         sql: sql(&one.sql)?,
@@ -166,13 +159,11 @@ fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<&'static [Need
         ensure!(sql.contains(table), "the query doesn't read {table}");
         Ok(Need {
             table: leak(&find(table, spec)?.name),
-            parts: match parts {
-                "any" => NeededParts::Any,
-                "unbroken" => NeededParts::Unbroken,
-                "same" => NeededParts::Same,
-                "all" => NeededParts::All,
-                _ => bail!("the parts {parts:?} are not any, unbroken, same or all"),
-            },
+            parts: NeededParts::of_word(parts).map_err(|_| {
+                Fault::new(format!(
+                    "the parts {parts:?} are not any, unbroken, same or all"
+                ))
+            })?,
         })
     };
     let needs = list.iter().map(need).collect::<Result<Vec<_>>>()?;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::fault::Name;
+use crate::{Files, Syntax};
 
 /// One file: the versions of a data set and the tables that they share.
 #[derive(Deserialize)]
@@ -218,7 +219,7 @@ pub(super) struct TableSpec {
     pub(super) name: Name,
     pub(super) summary: String,
     #[serde(default)]
-    pub(super) files: FilesSpec,
+    pub(super) files: Files,
     /// Patterns of the names of its files.
     #[serde(default)]
     pub(super) names: Vec<String>,
@@ -231,7 +232,7 @@ pub(super) struct TableSpec {
     #[serde(default)]
     pub(super) captures: BTreeMap<String, Vec<String>>,
     #[serde(default)]
-    pub(super) syntax: SyntaxSpec,
+    pub(super) syntax: Syntax,
     pub(super) csv: Option<CsvSpec>,
     /// 0 where it is not known.
     #[serde(default)]
@@ -293,28 +294,6 @@ pub(super) struct ShardsSpec {
     pub(super) cell: String,
     pub(super) count: u32,
     pub(super) rows: Option<PublishedSpec>,
-}
-
-/// [`crate::Files`].
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum FilesSpec {
-    #[default]
-    Parts,
-    Shards,
-    Named,
-    Whole,
-    Derived,
-}
-
-/// [`crate::Syntax`].
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum SyntaxSpec {
-    #[default]
-    Csv,
-    QuotedCsv,
-    Json,
 }
 
 #[derive(Deserialize)]

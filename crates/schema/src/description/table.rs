@@ -2,9 +2,9 @@
 
 use super::fault::{Fault, Result, Within, bail, ensure};
 use super::files::{self, csv};
-use super::spec::{FilesSpec, PublishedSpec, ShardsSpec, SyntaxSpec, TableSpec};
-use super::words::{confidence, identifier, leak, prose, unique};
-use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Syntax, Table};
+use super::spec::{PublishedSpec, ShardsSpec, TableSpec};
+use super::words::{identifier, leak, one_of, prose, unique};
+use crate::{CellShards, Cells, Column, Confidence, Files, Kind, Published, Reference, Table};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
 /// how much memory a plan takes.
@@ -37,22 +37,12 @@ impl Version<'_> {
             summary: prose(&spec.summary).within("summary")?,
             columns,
             fields: fields(spec, self.name),
-            files: match spec.files {
-                FilesSpec::Parts => Files::Parts,
-                FilesSpec::Shards => Files::Shards,
-                FilesSpec::Named => Files::Named,
-                FilesSpec::Whole => Files::Whole,
-                FilesSpec::Derived => Files::Derived,
-            },
-            syntax: match spec.syntax {
-                SyntaxSpec::Csv => Syntax::Csv,
-                SyntaxSpec::QuotedCsv => Syntax::QuotedCsv,
-                SyntaxSpec::Json => Syntax::Json,
-            },
+            files: spec.files,
+            syntax: spec.syntax,
             naming,
             csv: csv(spec)?,
             parts: match (spec.parts, naming.count()) {
-                (0, Some(count)) if matches!(spec.files, FilesSpec::Named) => count,
+                (0, Some(count)) if spec.files == Files::Named => count,
                 (parts, _) => parts,
             },
             published: published.within("published")?,
@@ -162,7 +152,7 @@ fn of_version(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<
 fn published(spec: &PublishedSpec) -> Result<Published> {
     Ok(Published {
         rows: spec.rows,
-        confidence: confidence(&spec.confidence)?,
+        confidence: one_of("confidence", &spec.confidence, Confidence::of_word)?,
         source: prose(&spec.source)?,
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::fault::{Fault, Result, bail, ensure};
-use crate::{Confidence, Kind, Obfuscation, Rule, Zone};
+use crate::{Kind, Zone};
 
 /// The most letters of a name that becomes part of a path or a query.
 const MAX_NAME: usize = 100;
@@ -28,14 +28,12 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
-        "date-time" => Kind::DateTime(match zone {
-            Some("published") => Zone::Published,
-            Some("none") => Zone::None,
-            _ => bail!(
-                "zone {:?} is not published or none",
-                zone.unwrap_or_default()
-            ),
-        }),
+        "date-time" => {
+            let zone = zone.unwrap_or_default();
+            let known = Zone::of_word(zone)
+                .map_err(|_| Fault::new(format!("zone {zone:?} is not published or none")));
+            Kind::DateTime(known?)
+        }
         "struct" => Kind::Struct,
         "list" => Kind::List,
         _ => bail!(
@@ -44,33 +42,13 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
     })
 }
 
-pub(super) fn rule(name: &str) -> Result<Rule> {
-    let known = Rule::ALL.into_iter().find(|rule| rule.name() == name);
-    let names = || Rule::ALL.map(Rule::name).join(", ");
-    known.ok_or_else(|| Fault::new(format!("rule {name:?} is not {}", names())))
-}
-
-pub(super) fn obfuscation(name: &str) -> Result<Obfuscation> {
-    Ok(match name {
-        "unchanged" => Obfuscation::Unchanged,
-        "hashed" => Obfuscation::Hashed,
-        "ordered" => Obfuscation::Ordered,
-        "rescaled" => Obfuscation::Rescaled,
-        "hashed-or-ordered" => Obfuscation::HashedOrOrdered,
-        _ => bail!(
-            "obfuscation {name:?} is not one of unchanged, hashed, ordered, rescaled, \
-             hashed-or-ordered"
-        ),
-    })
-}
-
-pub(super) fn confidence(name: &str) -> Result<Confidence> {
-    Ok(match name {
-        "publisher" => Confidence::Publisher,
-        "measured" => Confidence::Measured,
-        "reported" => Confidence::Reported,
-        _ => bail!("confidence {name:?} is not one of publisher, measured, reported"),
-    })
+/// The variant of an enum that a word names.
+pub(super) fn one_of<T>(
+    key: &str,
+    word: &str,
+    of_word: fn(&str) -> Result<T, String>,
+) -> Result<T> {
+    of_word(word).map_err(|words| Fault::new(format!("{key} {word:?} is not one of {words}")))
 }
 
 /// The name that a column has by convention: "disk I/O time" becomes `disk_io_time`; a slash joins, everything else

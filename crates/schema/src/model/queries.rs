@@ -1,5 +1,7 @@
 //! Checks, figures and tables that are queries.
 
+use super::words::words;
+
 /// A promise about the rows of a trace, and the query that finds what breaks it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
@@ -45,29 +47,17 @@ pub struct Need {
     pub parts: NeededParts,
 }
 
-/// The parts of a table that a query needs in order to be right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeededParts {
-    /// Any: each row is judged by itself, or by its neighbours in the part.
-    Any,
-    /// Any, without gaps between them.
-    Unbroken,
-    /// Those that the lake has of the first table.
-    Same,
-    /// All published parts.
-    All,
-}
-
-impl NeededParts {
-    /// The name in the descriptions, such as `unbroken`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Unbroken => "unbroken",
-            Self::Same => "same",
-            Self::All => "all",
-        }
+words! {
+    /// The parts of a table that a query needs in order to be right.
+    pub enum NeededParts {
+        /// Any: each row is judged by itself, or by its neighbours in the part.
+        Any = "any",
+        /// Any, without gaps between them.
+        Unbroken = "unbroken",
+        /// Those that the lake has of the first table.
+        Same = "same",
+        /// All published parts.
+        All = "all",
     }
 }
 
@@ -122,32 +112,19 @@ pub struct Bins {
     pub percent_of: Option<&'static str>,
 }
 
-/// How the numbers of a [`Figure`] are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plot {
-    /// One line for each series; x is a number.
-    Lines,
-    /// As lines, one on top of the other.
-    Areas,
-    /// One group of bars for each x, which is a text.
-    Bars,
-    /// As bars, one on top of the other.
-    Stacks,
-    /// Not at all: each row is a number with the name `x` and the unit `series`, for the top of the page.
-    Numbers,
-}
-
-impl Plot {
-    /// The name in the descriptions, such as `lines`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lines => "lines",
-            Self::Areas => "areas",
-            Self::Bars => "bars",
-            Self::Stacks => "stacks",
-            Self::Numbers => "numbers",
-        }
+words! {
+    /// How the numbers of a [`Figure`] are drawn.
+    pub enum Plot {
+        /// One line for each series; x is a number.
+        Lines = "lines",
+        /// As lines, one on top of the other.
+        Areas = "areas",
+        /// One group of bars for each x, which is a text.
+        Bars = "bars",
+        /// As bars, one on top of the other.
+        Stacks = "stacks",
+        /// Not at all: each row is a number with the name `x` and the unit `series`, for the top of the page.
+        Numbers = "numbers",
     }
 }
 
