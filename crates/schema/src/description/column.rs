@@ -168,19 +168,24 @@ impl Shared {
             "a mandatory column is never empty"
         );
         Ok(Column {
-            name: identifier(&column.name)?,
-            content: printable(&column.content)?,
+            name: leak(&identifier(&column.name)?),
+            content: leak(&printable(&column.content)?),
             kind,
-            format: word(&column.format)?,
+            format: leak(&word(&column.format)?),
             mandatory: column.mandatory,
-            unit: column.unit.as_deref().map(prose).transpose()?,
+            unit: column
+                .unit
+                .as_deref()
+                .map(prose)
+                .transpose()?
+                .map(|text| leak(&text)),
             fields: fields.leak(),
             obfuscation: one_of("obfuscation", &column.obfuscation, Obfuscation::of_word)?,
             codes,
             sentinels,
             ranges,
             invalid: column.invalid.clone().leak(),
-            doc: prose(&column.doc)?,
+            doc: leak(&prose(&column.doc)?),
             looks: looks(column, kind)?,
             spelling: Spelling::PLAIN,
             synthetic: leak(&column.synthetic),

@@ -122,7 +122,7 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> 
         }
         let leaked = values.iter().map(|value| leak(value)).collect::<Vec<_>>();
         Ok(Capture {
-            name: identifier(name)?,
+            name: leak(&identifier(name)?),
             values: leaked.leak(),
         })
     });

@@ -15,7 +15,7 @@ pub(super) struct Version<'a> {
     pub(super) name: &'a str,
     /// The names of all versions.
     pub(super) all: &'a [&'a str],
-    pub(super) cells: Option<Cells>,
+    pub(super) cells: Option<&'a Cells>,
     pub(super) tables: &'a [&'a TableSpec],
 }
 
@@ -33,8 +33,8 @@ impl Version<'_> {
         );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
-            name: identifier(&spec.name)?,
-            summary: prose(&spec.summary).within("summary")?,
+            name: leak(&identifier(&spec.name)?),
+            summary: leak(&prose(&spec.summary).within("summary")?),
             columns,
             fields: fields(spec, self.name),
             files: spec.files,
@@ -52,7 +52,8 @@ impl Version<'_> {
                 .as_deref()
                 .map(prose)
                 .transpose()
-                .within("required")?,
+                .within("required")?
+                .map(|text| leak(&text)),
             entity: names_of(spec, &spec.entity).within("entity")?,
             primary_key: names_of(spec, &spec.primary_key).within("primary_key")?,
             references: references(spec, self.tables).within("references")?,
@@ -119,7 +120,7 @@ fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Refe
     Ok(references.collect::<Result<Vec<_>>>()?.leak())
 }
 
-fn shards(list: &[ShardsSpec], cells: Option<Cells>) -> Result<&'static [CellShards]> {
+fn shards(list: &[ShardsSpec], cells: Option<&Cells>) -> Result<&'static [CellShards]> {
     unique("cell", list.iter().map(|shards| shards.cell.as_str()))?;
     let shards = list.iter().map(|shards| {
         let cell = cells.and_then(|cells| cells.find(&shards.cell));
@@ -128,7 +129,9 @@ fn shards(list: &[ShardsSpec], cells: Option<Cells>) -> Result<&'static [CellSha
             "count: a cell has at most {MOST_PARTS} shards"
         );
         Ok(CellShards {
-            cell: cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
+            cell: leak(
+                cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
+            ),
             count: shards.count,
             rows: shards.rows.as_ref().map(published).transpose()?,
         })
@@ -153,7 +156,7 @@ fn published(spec: &PublishedSpec) -> Result<Published> {
     Ok(Published {
         rows: spec.rows,
         confidence: one_of("confidence", &spec.confidence, Confidence::of_word)?,
-        source: prose(&spec.source)?,
+        source: leak(&prose(&spec.source)?),
     })
 }
 
