@@ -99,8 +99,8 @@ fn every_generated_trace() {
             continue;
         }
         let directory = tempfile::tempdir().unwrap();
-        generate(trace.name, directory.path(), &["--rows", "3000"]);
-        let mut options = vec!["--trace", trace.name, "--checksums", "none"];
+        generate(&trace.name, directory.path(), &["--rows", "3000"]);
+        let mut options = vec!["--trace", &trace.name, "--checksums", "none"];
         if trace.tables.iter().any(|table| table.files == Files::Whole) {
             options.extend(["--part-rows", "700"]);
         }

@@ -19,8 +19,8 @@ fn trace() -> &'static Trace {
     TRACES.iter().find(|trace| trace.cells.is_some()).unwrap()
 }
 
-fn cells() -> Cells {
-    trace().cells.unwrap()
+fn cells() -> &'static Cells {
+    trace().cells.as_ref().unwrap()
 }
 
 /// A directory of a cell's files in `parent`, and a name that says so.
@@ -31,7 +31,7 @@ fn directory(parent: &Path, cell: &str) -> PathBuf {
 /// Writes files of the trace into a directory; other cells have other rows.
 fn make(directory: &Path, seed: &str, rows: &str) {
     let size = ["--parts", "2", "--rows", rows, "--seed", seed];
-    generate(trace().name, directory, &size);
+    generate(&trace().name, directory, &size);
     for table in trace().tables {
         if table.files == Files::Whole {
             let name = format!("{}.{}", table.name, table.syntax.extension());

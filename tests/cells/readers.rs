@@ -13,7 +13,7 @@ fn readers_see_the_cell_as_a_column() {
     for layout in ["hive", "flat"] {
         let out = scratch.path().join(layout);
         well(&scratch.src(), &out, &["--layout", layout]);
-        let views = run(["schema", trace().name, table, "--as", "duckdb"]);
+        let views = run(["schema", &trace().name, table, "--as", "duckdb"]);
         let script = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../tests/readers/check_cells.py"

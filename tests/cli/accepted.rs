@@ -371,7 +371,7 @@ fn a_source_may_be_a_table_or_a_file() {
     let renamed = scratch.path().join("download.csv.gz");
     fs::copy(&file, &renamed).unwrap();
     let guessed = scratch.path().join("guessed");
-    convert(&renamed, &guessed, &["--trace", trace().name]).well();
+    convert(&renamed, &guessed, &["--trace", &trace().name]).well();
     let found = read_output(&guessed.join(output_path("task_events", 0, 1)));
     assert_eq!(found, read_output(&out.join(&path)));
 }

@@ -47,7 +47,7 @@ fn an_unknown_trace_is_told_in_one_line_that_names_the_known() {
     let run = unusable(&["--trace", "google-2012"]);
     let message = run.message();
     assert!(message.contains("'google-2012'"), "{message}");
-    assert!(message.contains(trace().name), "{message}");
+    assert!(message.contains(&trace().name), "{message}");
 }
 
 #[test]
@@ -318,13 +318,13 @@ fn inspect_describes_a_lake_and_a_source() {
 
 #[test]
 fn schema_prints_every_form() {
-    assert!(run(["schema"]).stdout.contains(trace().name));
+    assert!(run(["schema"]).stdout.contains(&trace().name));
     for form in ["text", "json", "duckdb", "spark", "markdown", "checks"] {
-        let all = run(["schema", trace().name, "--as", form]);
+        let all = run(["schema", &trace().name, "--as", form]);
         assert_eq!((all.code, &all.stderr[..]), (0, ""), "{form}");
         for table in trace().tables {
             assert!(all.stdout.contains(table.name), "{form}: {}", table.name);
-            let one = run(["schema", trace().name, table.name, "--as", form]);
+            let one = run(["schema", &trace().name, table.name, "--as", form]);
             assert_eq!(one.code, 0, "{form}");
             for column in table.columns {
                 assert!(one.stdout.contains(column.name), "{form}: {}", column.name);
@@ -334,7 +334,7 @@ fn schema_prints_every_form() {
             serde_json::from_str::<Value>(&all.stdout).unwrap();
         }
     }
-    let unknown = run(["schema", trace().name, "no_such_table"]);
+    let unknown = run(["schema", &trace().name, "no_such_table"]);
     assert_eq!((unknown.code, &unknown.stdout[..]), (2, ""));
     unknown.says("job_events");
 }

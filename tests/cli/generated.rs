@@ -10,7 +10,7 @@ use tracelake_testkit::{Scratch, assert_same_tree, ended, program, run, trace, t
 fn generate(out: &Path, rows: &str) -> tracelake_testkit::Run {
     run([
         "generate",
-        trace().name,
+        &trace().name,
         out.to_str().unwrap(),
         "--rows",
         rows,
@@ -48,7 +48,7 @@ fn a_signal_stops_it_and_the_message_says_what_to_do() {
     let mut command = program();
     command.args([
         "generate",
-        trace().name,
+        &trace().name,
         out.to_str().unwrap(),
         "--rows",
         "200000000",

@@ -225,7 +225,7 @@ fn sharded() -> (&'static Trace, &'static Table, &'static str, u32) {
 fn shards_are_counted_by_cell() {
     let (trace, table, cell, count) = sharded();
     let scratch = Scratch::new();
-    let directory = trace.cells.unwrap().directory_of(cell);
+    let directory = trace.cells.as_ref().unwrap().directory_of(cell);
     let row = format!("{{\"{}\":\"0\"}}\n", table.columns[0].content);
     for place in [&directory[..], "downloads"] {
         for number in [0, 1] {

@@ -72,7 +72,7 @@ fn a_lake_and_a_source_that_are_swapped_are_typed_the_right_way_round() {
 #[test]
 fn a_mistyped_trace_has_its_name_suggested() {
     for trace in TRACES {
-        let (mut typed, name) = (trace.name.to_owned(), trace.name);
+        let (mut typed, name) = (trace.name.to_owned(), &trace.name);
         let first = typed.remove(0);
         typed.insert(1, first);
         for typed in [
@@ -90,14 +90,14 @@ fn a_mistyped_trace_has_its_name_suggested() {
                 run.message()
             );
             assert!(
-                TRACES.iter().all(|trace| known.contains(trace.name)),
+                TRACES.iter().all(|trace| known.contains(&trace.name)),
                 "{known}"
             );
         }
     }
     let run = run(["schema", "xyz"]);
     assert!(!run.message().contains("did you mean"), "{}", run.message());
-    run.says(TRACES[0].name);
+    run.says(&TRACES[0].name);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn another_trace_than_the_one_asked_for_is_named() {
             &sample.join("machine_events"),
             &part,
         ] {
-            let run = convert(source, &scratch.out(), &["--trace", other.name]);
+            let run = convert(source, &scratch.out(), &["--trace", &other.name]);
             assert!([1, 4].contains(&run.code), "{}", run.stderr);
             let says = format!("pass --trace {}", trace().name);
             assert!(run.message().ends_with(&says), "{}", run.message());
@@ -129,7 +129,7 @@ fn another_trace_than_the_one_asked_for_is_named() {
     let older = versions.find(|other| other.name != trace().name).unwrap();
     let empty = scratch.path().join("empty");
     fs::create_dir(&empty).unwrap();
-    let run = convert(&empty, &scratch.out(), &["--trace", older.name]);
+    let run = convert(&empty, &scratch.out(), &["--trace", &older.name]);
     let says = format!("no table of {} is here", older.name);
     run.says(&says);
     assert!(!run.message().contains("pass --trace"), "{}", run.message());

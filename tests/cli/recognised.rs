@@ -48,7 +48,7 @@ fn a_single_part_is_taken_for_the_trace_that_its_rows_fit() {
 fn the_rows_of_a_table_decide_between_two_traces_with_its_name() {
     let (name, other) = shared_name();
     let json = "{\"time\":\"0\"}\n";
-    for (text, expected) in [(json, other.name), (good_row(name), trace().name)] {
+    for (text, expected) in [(json, &other.name), (good_row(name), &trace().name)] {
         let scratch = Scratch::new();
         scratch.file(&format!("{name}/rows.csv.gz"), &gzip(text.as_bytes()));
         let file = scratch.src().join(name).join("rows.csv.gz");

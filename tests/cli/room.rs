@@ -24,7 +24,7 @@ fn a_lake_that_cannot_fit_is_refused_before_any_work() {
         (&["--ignore-disk-space"], 5),
         (&["--dry-run", "--ignore-disk-space"], 0),
     ] {
-        let options = [&["--trace", trace().name], options].concat();
+        let options = [&["--trace", &trace().name], options].concat();
         let run = scratch.convert(&options);
         assert_eq!(run.code, code, "{options:?}: {}", run.stderr);
         assert_eq!(
@@ -39,11 +39,11 @@ fn a_lake_that_cannot_fit_is_refused_before_any_work() {
         );
         assert!(!scratch.out().exists(), "{options:?}");
     }
-    let shard = scratch.convert(&["--trace", trace().name, "--shard", "0/2"]);
+    let shard = scratch.convert(&["--trace", &trace().name, "--shard", "0/2"]);
     assert_eq!(shard.code, 6, "{}", shard.stderr);
     assert!(!scratch.out().exists(), "a plan was left behind");
     // The other shard has no file.
     scratch
-        .convert(&["--trace", trace().name, "--shard", "1/2"])
+        .convert(&["--trace", &trace().name, "--shard", "1/2"])
         .well();
 }

@@ -31,7 +31,7 @@ fn the_files_of_the_manifest_are_named() {
         );
     }
     let text = run(["schema", lake]).stdout;
-    assert_eq!(text, run(["schema", trace().name]).stdout);
+    assert_eq!(text, run(["schema", &trace().name]).stdout);
 }
 
 #[test]

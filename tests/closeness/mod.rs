@@ -27,7 +27,7 @@ fn measured_columns_look_like_the_published_ones() {
         .expect("a trace of the published rows");
     let directory = tempfile::tempdir().unwrap();
     let generated = directory.path().join("generated");
-    generate(trace.name, &generated, &[]);
+    generate(&trace.name, &generated, &[]);
     let pairs = tracelake_testkit::shape::compare(trace, &heads, &generated);
     assert!(pairs.len() > 30);
     let mut far = Vec::new();

@@ -24,7 +24,7 @@ pub(crate) fn busy() -> &'static Scratch {
         let scratch = Scratch::new();
         fs::remove_dir(scratch.src()).unwrap();
         let size = ["--parts", "4", "--rows", "60000"];
-        generate(trace().name, &scratch.src(), &size);
+        generate(&trace().name, &scratch.src(), &size);
         scratch.convert_well(&[]);
         scratch
     })

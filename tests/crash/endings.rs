@@ -19,7 +19,7 @@ fn broken_pipe() -> Stdio {
 #[test]
 fn a_reader_that_leaves_is_no_failure() {
     let lake = finished_lake().to_str().unwrap();
-    let name = trace().name;
+    let name = &trace().name;
     let commands: &[&[&str]] = &[
         &["schema"],
         &["schema", name],

@@ -260,7 +260,7 @@ fn a_damaged_manifest_is_replaced_by_a_run_that_makes_every_output() {
     let trace = derives.unwrap();
     let scratch = Scratch::new();
     fs::remove_dir(scratch.src()).unwrap();
-    generate(trace.name, &scratch.src(), &["--rows", "60"]);
+    generate(&trace.name, &scratch.src(), &["--rows", "60"]);
     let derive = ["--derive", "dag"];
     scratch.convert_well(&derive);
     assert!(scratch.out().join(trace.derived[0].table.name).is_dir());

@@ -123,7 +123,7 @@ fn shards_with_different_descriptions_refuse_each_other() {
 fn mistakes_have_their_file_line_key_and_what_is_allowed() {
     let scratch = Scratch::new();
     garden(&scratch);
-    let builtin = tracelake_schema::TRACES[0].name;
+    let builtin = &tracelake_schema::TRACES[0].name;
     let line_of = |piece: &str| {
         let before = &GARDEN[..GARDEN.find(piece).unwrap()];
         1 + before.matches('\n').count()

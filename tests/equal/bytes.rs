@@ -287,13 +287,13 @@ fn row_groups_are_as_small_as_asked_for() {
         .iter()
         .rev()
         .filter(|trace| trace.tables.iter().all(|table| !table.synthetic.is_empty()))
-        .filter(|trace| families.insert(trace.family))
+        .filter(|trace| families.insert(&trace.family))
     {
         // The largest table comes last.
         let table = trace.tables.last().unwrap().name;
-        let src = scratch.path().join(trace.name);
+        let src = scratch.path().join(&trace.name);
         let size = ["--parts", "1", "--rows", &rows.to_string()];
-        generate(trace.name, &src, &size);
+        generate(&trace.name, &src, &size);
         let selected = ["--tables", table, "--parts", "0"];
         let lake = |name: &str, more: &[&str]| {
             let out = scratch.path().join(format!("{}-{name}", trace.name));

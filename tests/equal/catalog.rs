@@ -16,7 +16,7 @@ fn the_catalog_equals_the_published_schema() {
             .iter()
             .take(index)
             .all(|newer| newer.family != trace.family);
-        let path = outside("data").join(trace.family).join("schema.csv");
+        let path = outside("data").join(&trace.family).join("schema.csv");
         if is_newest && path.exists() {
             check(trace, &fs::read_to_string(path).unwrap());
             compared += 1;

@@ -249,7 +249,7 @@ fn any_table_equals_its_plain_reading() {
                 }
                 let scratch = Scratch::new();
                 scratch.only(table.name, text.as_bytes());
-                let trace = trace().name;
+                let trace = &trace().name;
                 let run = scratch.convert(&["--trace", trace, "--threads", "1"]);
                 prop_assert_eq!(run.code, 0, "{}\n{}", run.stderr, text);
                 prop_assert_eq!(assert_equal(&scratch.src(), &scratch.out()), rows.len());

@@ -40,7 +40,7 @@ fn facts_of(source: &Path, trace: Option<&Trace>, format: &str) -> Facts {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("lake");
     let mut options = vec!["--checksums", "none", "--format", format];
-    options.extend(trace.iter().flat_map(|trace| ["--trace", trace.name]));
+    options.extend(trace.iter().flat_map(|trace| ["--trace", &trace.name]));
     convert(source, &out, &options).well();
     of_lake(&out)
 }
@@ -52,7 +52,7 @@ fn generated(trace: &Trace) -> Option<TempDir> {
         return None;
     }
     let directory = tempfile::tempdir().unwrap();
-    generate(trace.name, directory.path(), &GENERATE);
+    generate(&trace.name, directory.path(), &GENERATE);
     Some(directory)
 }
 
@@ -75,7 +75,7 @@ fn every_lake_is_what_it_was() {
             continue;
         };
         let made = format!("tracelake generate {} {}", trace.name, GENERATE.join(" "));
-        add(trace.name, &made, source.path(), Some(trace));
+        add(&trace.name, &made, source.path(), Some(trace));
     }
     let update = std::env::var_os(UPDATE).is_some();
     let mut wrong = String::new();

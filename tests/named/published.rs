@@ -64,13 +64,13 @@ fn buckets_of_vms() {
     let scratch = Scratch::new();
     let text = vm("a", "0,300", "Unknown", ">24,>64") + &vm("b", "0,300", "Interactive", "2,4");
     scratch.file("vmtable.csv.gz", &gzip(text.as_bytes()));
-    convert_and_verify(&scratch, later, &["--trace", later.name]);
+    convert_and_verify(&scratch, later, &["--trace", &later.name]);
     let vms = rows(&scratch.out(), "vmtable");
     assert_eq!(vms[0][9..], [">24", ">64"]);
     assert_eq!(vms[1][9..], ["2", "4"]);
     let earlier = traces.iter().find(|trace| !sizes(trace)).unwrap();
     scratch
-        .convert(&["--trace", earlier.name, "--overwrite"])
+        .convert(&["--trace", &earlier.name, "--overwrite"])
         .refuses(4, ">24");
 }
 
@@ -178,7 +178,7 @@ fn a_header_is_the_published_one() {
     let nodes = "sn,cpu_milli,gpu,memory_mib,model\nopenb-node-0000,32000,0,262144,\n";
     scratch.file("openb_node_list_gpu_node.csv", nodes.as_bytes());
     scratch
-        .convert(&["--trace", trace.name, "--allow-missing"])
+        .convert(&["--trace", &trace.name, "--allow-missing"])
         .refuses(4, "memory_mib");
 }
 
@@ -233,7 +233,7 @@ fn requests_to_language_models() {
 fn real_rows() {
     let mut seen = 0;
     for trace in TRACES {
-        let folder = outside("data/next").join(trace.name);
+        let folder = outside("data/next").join(&trace.name);
         let is_named = |table: &Table| table.files == Files::Named;
         if !folder.is_dir() || !trace.tables.iter().all(is_named) {
             continue;

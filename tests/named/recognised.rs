@@ -16,7 +16,7 @@ fn a_name_that_two_traces_share_asks_for_the_trace() {
     let refused = scratch.convert(&[]);
     assert_eq!(refused.code, 2, "{}", refused.stderr);
     for trace in traces {
-        refused.says(trace.name);
+        refused.says(&trace.name);
     }
     refused.says("--trace");
 }
@@ -53,7 +53,7 @@ fn a_trace_without_a_simulation_is_not_generated() {
         }
         let scratch = Scratch::new();
         let out = scratch.out();
-        let refused = run(["generate", trace.name, out.to_str().unwrap()]);
+        let refused = run(["generate", &trace.name, out.to_str().unwrap()]);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
         let says = format!("{} can't be generated", trace.name);
         refused.says(&says);

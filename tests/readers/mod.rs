@@ -307,8 +307,8 @@ fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
             continue;
         }
         let directory = tempfile::tempdir().unwrap();
-        generate(trace.name, directory.path(), &["--rows", "2000"]);
-        let mut options = vec!["--trace", trace.name, "--checksums", "none"];
+        generate(&trace.name, directory.path(), &["--rows", "2000"]);
+        let mut options = vec!["--trace", &trace.name, "--checksums", "none"];
         if !trace.derived.is_empty() {
             options.extend(["--derive", "dag"]);
         }

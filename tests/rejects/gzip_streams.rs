@@ -175,7 +175,7 @@ fn whole_streams_are_read_to_their_end() {
     for (name, file, text) in whole() {
         let scratch = Scratch::new();
         scratch.file(&part_path(TABLE, 0, 1), &file);
-        let run = scratch.convert(&["--trace", trace().name]);
+        let run = scratch.convert(&["--trace", &trace().name]);
         let outcome = ensure(run.code == 0, || run.stderr.clone())
             .and_then(|()| account(&text, &scratch.out(), table(TABLE), (0, 1)))
             .map(|_| ());
@@ -194,7 +194,7 @@ fn broken_streams_are_refused_with_member_and_byte() {
         let scratch = Scratch::new();
         scratch.file(&part_path(TABLE, 0, 1), &file);
         for more in [&[][..], &["--on-bad-row", "reject"]] {
-            let run = scratch.convert(&[&["--trace", trace().name], more].concat());
+            let run = scratch.convert(&[&["--trace", &trace().name], more].concat());
             let message = run.message();
             let right = run.code == 5
                 && message.contains(says)

@@ -291,7 +291,7 @@ fn every_fault_of_a_line_is_placed_and_kept() {
         let scratch = Scratch::new();
         scratch.only(TABLE, &fault.text);
         // A file without a good first row doesn't show its trace.
-        let name = ["--trace", trace().name];
+        let name = ["--trace", &trace().name];
         let run = scratch.convert(&name);
         score.count(
             &format!("{}, strict", fault.name),
@@ -314,7 +314,7 @@ fn every_fault_of_a_line_is_placed_and_kept() {
         for more in [&[][..], &["--on-bad-row", "reject"]] {
             let scratch = Scratch::new();
             scratch.only(TABLE, &text);
-            let run = scratch.convert(&[&["--trace", trace().name], more].concat());
+            let run = scratch.convert(&[&["--trace", &trace().name], more].concat());
             let outcome = ensure(run.code == 0, || run.stderr.clone())
                 .and_then(|()| account(&text, &scratch.out(), table(TABLE), (0, 1)))
                 .and_then(|(_, bad)| ensure(bad == 0, || format!("{bad} lines are bad")));
@@ -362,7 +362,7 @@ fn a_file_of_another_table_is_refused() {
         {
             let scratch = Scratch::new();
             scratch.only(ours.name, good_line(theirs.name).as_bytes());
-            let run = scratch.convert(&["--trace", trace().name]);
+            let run = scratch.convert(&["--trace", &trace().name]);
             let names =
                 run.message().contains(theirs.name) || ours.fields.len() == theirs.fields.len();
             let outcome = ensure(run.code == 4 && names, || {

@@ -17,7 +17,7 @@ const TABLE: &str = "machine_attributes";
 fn fed(file: &[u8], text: Option<&[u8]>) -> Result<(), String> {
     let scratch = Scratch::new();
     scratch.file(&part_path(TABLE, 0, 1), file);
-    let name = ["--trace", trace().name];
+    let name = ["--trace", &trace().name];
     let strict = scratch.convert(&name);
     let run = scratch.convert(&[&name[..], &["--on-bad-row", "reject", "--overwrite"]].concat());
     for run in [&strict, &run] {

@@ -80,8 +80,8 @@ fn the_card_says_what_the_lake_is() {
     let published = table("job_events").parts;
     let missing = format!("| job_events | 1 | {published} | 1-{} |", published - 1);
     let said = [
-        trace().citation,
-        trace().document,
+        &*trace().citation,
+        &trace().document,
         env!("CARGO_PKG_VERSION"),
         "--layout hive --format parquet --compression zstd:3 --on-bad-row fail",
         "**This is not the whole trace.**",
@@ -90,7 +90,10 @@ fn the_card_says_what_the_lake_is() {
         "No row was rejected.",
         "| machine_events | 1 | 1 | 1 | 0 |",
     ];
-    for text in said.iter().chain(trace().anomalies) {
+    for text in said
+        .into_iter()
+        .chain(trace().anomalies.iter().map(String::as_str))
+    {
         assert!(body.contains(text), "{text} is not in the card");
     }
     for column in tables.iter().flat_map(|name| table(name).columns) {

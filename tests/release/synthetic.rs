@@ -91,8 +91,8 @@ fn a_fragment_is_not_released_as_the_whole_trace() {
     };
     for (trace, is_counted) in [(whole(Files::Whole), true), (whole(Files::Shards), false)] {
         let trace = trace.unwrap();
-        let [made, out] = ["made", "lake"].map(|name| scratch.path().join(trace.name).join(name));
-        generate(trace.name, &made, &["--rows", "100", "--parts", "1"]);
+        let [made, out] = ["made", "lake"].map(|name| scratch.path().join(&trace.name).join(name));
+        generate(&trace.name, &made, &["--rows", "100", "--parts", "1"]);
         // As if it had been downloaded.
         fs::remove_file(made.join(SYNTHETIC)).unwrap();
         let tables = trace

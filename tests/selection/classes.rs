@@ -104,7 +104,7 @@ fn one_key_selects_in_all_tables() {
         sampled += 1;
         let path = part["output"]["path"].as_str().unwrap();
         let batch = read_output(&scratch.out().join(path));
-        let keys = batch.column_by_name(column.column).unwrap();
+        let keys = batch.column_by_name(&column.column).unwrap();
         for key in keys.as_primitive::<Int64Type>() {
             let text = key.map_or(String::new(), |key| key.to_string());
             assert!(sample.selects(text.as_bytes()), "{table}: {text}");

@@ -12,7 +12,7 @@ fn generated(is_wanted: impl Fn(&Trace) -> bool) -> (&'static Trace, tempfile::T
     let trace = TRACES.iter().find(|trace| is_wanted(trace)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("src");
-    generate(trace.name, &source, &["--rows", "2000"]);
+    generate(&trace.name, &source, &["--rows", "2000"]);
     (trace, directory)
 }
 
@@ -81,7 +81,7 @@ fn columns_of_json_lines() {
             table.syntax == Syntax::Json && trace.sampled_column(table.name, None).is_some()
         })
         .unwrap();
-    let key = trace.sampled_column(table.name, None).unwrap().column;
+    let key = &trace.sampled_column(table.name, None).unwrap().column;
     let time = table.columns[table.time.unwrap()].name;
     let others = table.columns.iter().map(|column| column.name);
     let others = others.filter(|name| *name != key && *name != time);
@@ -119,7 +119,7 @@ fn faults_of_json_lines() {
         .iter()
         .find(|table| table.syntax == Syntax::Json)
         .unwrap();
-    let key = trace.sampled_column(table.name, None).unwrap().column;
+    let key = &trace.sampled_column(table.name, None).unwrap().column;
     let time = table.columns[table.time.unwrap()].name;
     let coded = table
         .columns

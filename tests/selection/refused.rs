@@ -59,7 +59,7 @@ fn a_time_between_two_units() {
     let table = &seconds.tables[0];
     let row = vec!["1"; table.fields.len()].join(",") + "\n";
     scratch.file(&format!("{}.csv", table.name), row.as_bytes());
-    let run = scratch.convert(&["--trace", seconds.name, "--time", "1500ms..2s"]);
+    let run = scratch.convert(&["--trace", &seconds.name, "--time", "1500ms..2s"]);
     assert_eq!(run.code, 2, "{}", run.stderr);
     run.prints("whole number");
 }

@@ -92,7 +92,7 @@ fn a_range_outside_of_the_trace_is_answered_with_its_own() {
     assert_eq!(made.code, 2, "{}", made.stderr);
     let own = "its times are from 0s (2011-05-01 22:50:00) to 2506200s (2011-05-30 23:00:00)";
     assert!(made.message().ends_with(own), "{}", made.message());
-    made.says(trace().name);
+    made.says(&trace().name);
     assert!(!scratch.out().exists());
 }
 

@@ -256,9 +256,14 @@ pub(crate) fn archive_stem() -> &'static str {
 #[test]
 fn an_archive_is_recognised_by_every_name_it_was_published_under() {
     let text = |table: &'static Table| rows::sample(table, 0, 5);
-    for archive in whole_trace().archives {
+    for archive in &whole_trace().archives {
         let tables = whole_trace().tables.iter();
-        let held = tables.filter(|table| archive.table.is_none_or(|name| name == table.name));
+        let held = tables.filter(|table| {
+            archive
+                .table
+                .as_deref()
+                .is_none_or(|name| name == table.name)
+        });
         let members: Vec<(String, String)> = held
             .map(|table| (format!("{}.csv", table.name), text(table)))
             .collect();
@@ -267,7 +272,7 @@ fn an_archive_is_recognised_by_every_name_it_was_published_under() {
             .map(|(path, text)| (&path[..], text.as_bytes()));
         let bytes = gzip(&tar(&members.clone().collect::<Vec<_>>()));
         assert!(!archive.names.is_empty());
-        for name in archive.names {
+        for name in &archive.names {
             let scratch = Scratch::new();
             scratch.file(name, &bytes);
             scratch.convert_well(&[]);

@@ -58,7 +58,7 @@ fn generated(trace: &Trace) -> Option<Scratch> {
     }
     let scratch = Scratch::new();
     let size = ["--parts", "2", "--rows", "8000"];
-    generate(trace.name, &scratch.src(), &size);
+    generate(&trace.name, &scratch.src(), &size);
     Some(scratch)
 }
 
@@ -78,7 +78,7 @@ fn files_of_generated_rows_are_right() {
             ways.push(&["--part-rows", "3000"]);
         }
         for options in ways {
-            let options = [&["--trace", trace.name], options].concat();
+            let options = [&["--trace", &trace.name], options].concat();
             lakes.convert(&scratch.src(), &options);
         }
     }

@@ -77,7 +77,7 @@ fn a_dead_server_ends_a_run_however_many_files_it_lists() {
     let mut score = Score::new("dead servers");
     for files in [64, 200, 100_000] {
         let server = dying(files);
-        for more in [&[][..], &["--shard", "0/2"], &["--trace", trace().name]] {
+        for more in [&[][..], &["--shard", "0/2"], &["--trace", &trace().name]] {
             let scratch = Scratch::new();
             let ended = ends_soon(&dying(files), |url| {
                 convert(plain(), url, &scratch.out(), more)

@@ -229,7 +229,7 @@ fn a_published_bucket_is_read_unsigned_and_no_metadata_service_is_asked() {
         .env("GOOGLE_BASE_URL", server.url())
         .env("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json");
     let scratch = Scratch::new();
-    convert(command, location.url, &scratch.out(), &[]).well();
+    convert(command, &location.url, &scratch.out(), &[]).well();
     let mut asked = server.asked().into_iter();
     assert!(asked.all(|asked| !asked.headers.contains_key("authorization")));
 }

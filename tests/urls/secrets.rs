@@ -232,7 +232,7 @@ fn no_command_shows_a_secret_of_its_arguments_at_any_level() {
     run(["convert", local, out]).exits(0);
     let new = scratch.path().join("new");
     let new = new.to_str().unwrap();
-    let name = tracelake_testkit::trace().name;
+    let name = &tracelake_testkit::trace().name;
     let cases: &[&[&str]] = &[
         &["convert", &file, new],
         &["convert", &file, new, "--progress", "json"],

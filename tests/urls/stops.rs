@@ -56,7 +56,7 @@ fn a_signal_ends_the_waiting_for_a_server() {
         let scratch = Scratch::new();
         let out = scratch.out();
         // The first rows of no table are needed to know the trace, so that the run begins.
-        let trace = tracelake_testkit::trace().name;
+        let trace = &tracelake_testkit::trace().name;
         let more = ["--trace", trace];
         let source = Path::new("s3://bucket/trace");
         let working = Working::start_under(with_stores(&server.url()), source, &out, &more);

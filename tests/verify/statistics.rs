@@ -91,7 +91,7 @@ impl Part {
     fn new() -> Self {
         let scratch = Scratch::new();
         let size = ["--parts", "1", "--rows", ROWS];
-        generate(trace().name, &scratch.src(), &size);
+        generate(&trace().name, &scratch.src(), &size);
         // The largest table comes last.
         let table = trace().tables.last().unwrap().name;
         scratch.convert_well(&["--tables", table]);

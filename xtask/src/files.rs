@@ -82,7 +82,7 @@ fn releases(root: &Path, bin: &Path) -> Result<()> {
         run(Command::new(&program).args(arguments).args(paths))
     };
     for trace in can_be_generated() {
-        let folder = work.join(trace.name);
+        let folder = work.join(&trace.name);
         make(&folder)?;
         let source = folder.join("source");
         generate(&program, trace, &source, &["--rows", "2000"])?;

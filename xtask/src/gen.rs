@@ -41,9 +41,9 @@ fn stale(root: &Path) -> Result<Vec<(String, String)>> {
 fn files(root: &Path) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     let mut index = String::from(INDEX);
-    let traces: Vec<Trace> = TRACES.iter().copied().collect();
+    let traces: Vec<Trace> = TRACES.iter().cloned().collect();
     for versions in traces.chunk_by(|one, next| one.family == next.family) {
-        let family = versions[0].family;
+        let family = &versions[0].family;
         let name = format!("{family}.md");
         let traces: Vec<String> = versions.iter().map(|t| format!("`{}`", t.name)).collect();
         let tables: Vec<&str> = versions[0].tables.iter().map(|table| table.name).collect();
@@ -96,7 +96,7 @@ mod tests {
         };
         for trace in TRACES {
             // The first number with its unit, such as 41 GB.
-            let download: Vec<&str> = trace.download.unwrap().split(' ').collect();
+            let download: Vec<&str> = trace.download.as_ref().unwrap().split(' ').collect();
             assert!(page.contains(&download[1..3].join(" ")), "{download:?}");
             let whole = trace.tables.iter().all(|table| table.published.is_some());
             if whole {

@@ -90,7 +90,7 @@ pub(crate) fn matrix(root: &Path) -> Result<()> {
 fn make_lakes(root: &Path, work: &Path, lakes: &Path) -> Result<()> {
     let program = program(root, &[])?;
     for trace in can_be_generated() {
-        let source = work.join(trace.name);
+        let source = work.join(&trace.name);
         generate(&program, trace, &source, &["--rows", "2000"])?;
         for layout in ["hive", "flat"] {
             let lake = lakes.join(format!("{}-{layout}", trace.name));

@@ -8,7 +8,11 @@ use tracelake_schema::TRACES;
 
 #[test]
 fn no_code_names_a_trace() {
-    let names = || TRACES.iter().flat_map(|trace| [trace.name, trace.family]);
+    let names = || {
+        TRACES
+            .iter()
+            .flat_map(|trace| [&*trace.name, &*trace.family])
+    };
     let mut found = sources();
     // Helpers of the tests know folders of published data by name.
     found.retain(|path, text| {

@@ -234,7 +234,7 @@ pub(crate) fn generate(
     options: &[&str],
 ) -> Result<()> {
     let mut generate = Command::new(program);
-    generate.args(["generate", trace.name]).arg(source);
+    generate.args(["generate", &trace.name]).arg(source);
     output(generate.args(options)).map(drop)
 }
 

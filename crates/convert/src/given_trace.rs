@@ -47,7 +47,7 @@ pub fn given_trace(argument: &str) -> Result<&'static Trace> {
         }
     })?;
     let names = || {
-        let names: Vec<&str> = traces.iter().map(|trace| trace.name).collect();
+        let names: Vec<&str> = traces.iter().map(|trace| &*trace.name).collect();
         names.join(", ")
     };
     match (version, traces) {

@@ -149,12 +149,12 @@ impl Origin {
     /// This version of tracelake, converting this trace.
     #[must_use]
     pub fn of(trace: &Trace, options: Settings) -> Self {
-        let origin = Self::new(trace.name, options);
-        match trace.description {
+        let origin = Self::new(&trace.name, options);
+        match &trace.description {
             None => origin,
             Some(description) => Self {
                 encoding: ENCODING,
-                description: Some(description.sha256.to_owned()),
+                description: Some(description.sha256.clone()),
                 ..origin
             },
         }

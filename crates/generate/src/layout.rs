@@ -136,7 +136,7 @@ fn pattern(table: &Table) -> String {
 
 fn readme(trace: &Trace, options: &Options) -> String {
     let Options { parts, rows, seed } = options;
-    let (name, version) = (trace.name, env!("CARGO_PKG_VERSION"));
+    let (name, version) = (&trace.name, env!("CARGO_PKG_VERSION"));
     format!(
         "Synthetic data in the format of {name}.\n\
          \n\

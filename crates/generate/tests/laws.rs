@@ -477,13 +477,13 @@ fn what_the_cluster_does_not_know_is_an_error() {
     tables[0].columns = columns.leak();
     let colour: &'static Trace = Box::leak(Box::new(Trace {
         tables: tables.leak(),
-        ..*original
+        ..original.clone()
     }));
     let mut tables = original.tables.to_vec();
     tables[1].synthetic = "weather";
     let weather: &'static Trace = Box::leak(Box::new(Trace {
         tables: tables.leak(),
-        ..*original
+        ..original.clone()
     }));
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().join("out");

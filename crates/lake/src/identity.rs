@@ -34,7 +34,7 @@ impl Identity {
     #[must_use]
     pub fn new(origin: &Origin, cells: bool) -> Self {
         let trace = origin.find_trace();
-        let description = trace.and_then(|trace| trace.description);
+        let description = trace.and_then(|trace| trace.description.as_ref());
         Self {
             origin: origin.with_rejects(false),
             cells,

@@ -210,7 +210,7 @@ fn check_shown(lake: &Lake, trace: &'static Trace, parts: &Parts) -> Result<()> 
             let reason = "was removed or changed before it could be committed";
             Err(Error::new(ErrorKind::Refused, reason)
                 .at(lake.root().join(&file.path))
-                .field(trace.name)
+                .field(&trace.name)
                 .hint("run the same command again"))
         }
     }

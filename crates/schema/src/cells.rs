@@ -3,32 +3,36 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use serde::Deserialize;
+
 use crate::description::{self, is_identifier, leak};
 use crate::{CellShards, Files, Published, TRACES, Table, Trace};
 
 /// The cells of a trace whose files have the same names in each cell.
 ///
 /// In a lake, a cell is a partition above the file number: `cell=a/file_number=17`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cells {
     /// The names of the cells, in ascending order.
-    pub names: &'static [&'static str],
+    pub names: Vec<String>,
     /// The name of the bucket or directory of a cell, with `{cell}` in place of the cell.
-    pub directory: &'static str,
+    pub directory: String,
     /// The meaning of a cell.
-    pub doc: &'static str,
+    pub doc: String,
 }
 
 impl Cells {
     /// The cell of a name, as the catalog spells it.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<&'static str> {
-        self.names.iter().copied().find(|cell| *cell == name)
+    pub fn find(&self, name: &str) -> Option<&str> {
+        let mut names = self.names.iter().map(String::as_str);
+        names.find(|cell| *cell == name)
     }
 
     /// The cell that a bucket or directory of this name is published for.
     #[must_use]
-    pub fn of_directory(&self, name: &str) -> Option<&'static str> {
+    pub fn of_directory(&self, name: &str) -> Option<&str> {
         let (start, end) = self.directory.split_once("{cell}")?;
         self.find(name.strip_prefix(start)?.strip_suffix(end)?)
     }
@@ -107,7 +111,12 @@ pub fn cell_name(name: &str) -> Option<&'static str> {
 /// Whether a trace has a cell of this name: a built-in trace, or one of a description that the process has read.
 #[must_use]
 pub fn is_cell(name: &str) -> bool {
-    let has_cell = |trace: &Trace| trace.cells.is_some_and(|cells| cells.find(name).is_some());
+    let has_cell = |trace: &Trace| {
+        trace
+            .cells
+            .as_ref()
+            .is_some_and(|cells| cells.find(name).is_some())
+    };
     TRACES.has_cell(name) || description::any_interned(has_cell)
 }
 
@@ -118,9 +127,9 @@ mod tests {
     #[test]
     fn a_directory_names_its_cell() {
         let cells = Cells {
-            names: &["a", "b"],
-            directory: "moon_{cell}_1969",
-            doc: "a crater",
+            names: ["a", "b"].map(str::to_owned).into(),
+            directory: "moon_{cell}_1969".to_owned(),
+            doc: "a crater".to_owned(),
         };
         assert_eq!(cells.of_directory("moon_b_1969"), Some("b"));
         assert_eq!(cells.directory_of("b"), "moon_b_1969");

@@ -1,7 +1,7 @@
 //! Descriptions of traces: TOML files, read into the types of this crate.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
@@ -76,11 +76,11 @@ pub fn intern(text: &str) -> Result<&'static [Trace], DescriptionError> {
         );
         return Err(Fault::new(reason).of(text));
     }
-    let description = Description {
-        sha256: leak(&digest),
-        text: leak(text),
-    };
-    let traces = family::traces(&spec, Some(description)).map_err(|fault| fault.of(text));
+    let description = Arc::new(Description {
+        sha256: digest.clone(),
+        text: text.to_owned(),
+    });
+    let traces = family::traces(&spec, Some(&description)).map_err(|fault| fault.of(text));
     interned.insert(digest, traces.clone());
     traces
 }

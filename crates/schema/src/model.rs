@@ -1,10 +1,16 @@
-//! The types that describe a trace. All of them are plain, constant data.
+//! The types that describe a trace. All of them are plain data.
 
 mod columns;
 mod queries;
+mod words;
+
+use std::sync::Arc;
+
+use serde::Deserialize;
 
 use crate::separator::without_blanks;
 use crate::{Cells, Naming, Separator};
+use words::words;
 
 pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
@@ -12,90 +18,90 @@ pub use columns::{
 pub use queries::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
 /// One published data set in one version.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     /// The name on the command line and in the manifest.
-    pub name: &'static str,
+    pub name: String,
     /// The description that it comes from, unless it is built in.
-    pub description: Option<Description>,
+    pub description: Option<Arc<Description>>,
     /// The name shared by all versions of one data set.
-    pub family: &'static str,
+    pub family: String,
     /// A one-line title.
-    pub title: &'static str,
+    pub title: String,
     /// The publisher's document that the descriptions come from.
-    pub document: &'static str,
+    pub document: String,
     /// Raised when a description changes: descriptions are in the footers of outputs.
     pub revision: u32,
     /// The licence of the data, as an SPDX expression.
-    pub licence: &'static str,
+    pub licence: String,
     /// How to cite the data.
-    pub citation: &'static str,
+    pub citation: String,
     /// The archives that were published, if the tables come in archives.
-    pub archives: &'static [Archive],
+    pub archives: Vec<Archive>,
     /// The cells that it is published by, if it has any.
     pub cells: Option<Cells>,
     /// The URLs it is published at, the one to use first.
-    pub locations: &'static [PublishedAt],
+    pub locations: Vec<PublishedAt>,
     /// How large the compressed download is, in words, and who says so.
-    pub download: Option<&'static str>,
+    pub download: Option<String>,
     /// The creators of the data, in the order of the citation.
-    pub creators: &'static [&'static str],
+    pub creators: Vec<String>,
     /// The publisher's page about the data.
-    pub url: Option<&'static str>,
+    pub url: Option<String>,
     /// The day of the document that describes this version, as `2014-11-17`.
-    pub published: Option<&'static str>,
+    pub published: Option<String>,
     /// The trace's time 0 in seconds since 1970-01-01 00:00:00 UTC, if it is known.
     pub epoch: Option<i64>,
     /// What the trace's time 0 is, in a sentence.
-    pub time_zero: Option<&'static str>,
+    pub time_zero: Option<String>,
     /// The first second of the published rows and the one after the last, from time 0; from 1970-01-01 00:00:00 if its
     /// times are date-times without a time 0.
     pub span: Option<(i64, i64)>,
     /// Known errors and oddities of the published data as a whole; those of a column are in its `doc`.
-    pub anomalies: &'static [&'static str],
+    pub anomalies: Vec<String>,
     /// The tables, in the publisher's order.
     pub tables: &'static [Table],
     /// Tables that can be derived from them on request.
     pub derived: &'static [Derived],
     /// Promises of the documents about the rows, as queries that find the rows that break them.
-    pub checks: &'static [Check],
+    pub checks: Arc<[Check]>,
     /// The figures of a report on a lake, as queries.
-    pub figures: &'static [Figure],
+    pub figures: Arc<[Figure]>,
     /// Tables that a query makes of those of a lake.
-    pub query_tables: &'static [QueryTable],
+    pub query_tables: Arc<[QueryTable]>,
     /// The keys that its tables can be sampled by.
-    pub sample_keys: &'static [SampleKey],
+    pub sample_keys: Arc<[SampleKey]>,
     /// The trace with all columns, if this one has only some of them, see [`Trace::with_columns`].
     pub whole: Option<&'static Trace>,
 }
 
 /// A key by which several tables can be sampled together, such as a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleKey {
     /// Its name, such as `job`.
-    pub name: &'static str,
+    pub name: String,
     /// The column that holds it in each table that has it, in the order of the tables.
-    pub columns: &'static [KeyColumn],
+    pub columns: Vec<KeyColumn>,
 }
 
 /// The column of a table that holds a [`SampleKey`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyColumn {
     /// The name of the table.
-    pub table: &'static str,
+    pub table: String,
     /// The name of the column: an integer or a text.
-    pub column: &'static str,
+    pub column: String,
     /// Whether the table is sampled by this key unless another one is asked for.
     pub is_default: bool,
 }
 
 /// A description that isn't part of the program: a lake keeps a copy of it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct Description {
     /// The SHA-256 of its bytes, in lower-case hexadecimal.
-    pub sha256: &'static str,
+    pub sha256: String,
     /// The whole text.
-    pub text: &'static str,
+    pub text: String,
 }
 
 impl std::fmt::Debug for Description {
@@ -107,25 +113,27 @@ impl std::fmt::Debug for Description {
 }
 
 /// An archive that was published, such as `machine_usage.tar.gz`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Archive {
     /// The table it holds; `None` if it holds all of them.
-    pub table: Option<&'static str>,
+    pub table: Option<String>,
     /// The names the file is known under, the publisher's own first.
-    pub names: &'static [&'static str],
+    pub names: Vec<String>,
     /// The publisher's SHA-256 of the file under its first name, in lowercase hex.
-    pub sha256: &'static str,
+    pub sha256: String,
     /// The size as the publisher prints it, such as `1.7G`.
-    pub size: &'static str,
+    pub size: String,
 }
 
 /// A URL that a trace, or a piece of it, is published at, for everybody to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PublishedAt {
     /// The URL, such as `gs://bucket`, without a slash at its end.
-    pub url: &'static str,
+    pub url: String,
     /// The content there.
-    pub doc: &'static str,
+    pub doc: String,
 }
 
 /// A table derived from another table of the lake.
@@ -139,13 +147,14 @@ pub struct Derived {
     pub table: Table,
 }
 
-/// How a table is derived from another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// Decodes the column `task_name`, which holds a task's number and the numbers of the tasks it
-    /// depends on: `M5_3_4` is task 5 and depends on tasks 3 and 4. Each dependency makes one row, with
-    /// the integers `task_number` and `depends_on`.
-    Dag,
+words! {
+    /// How a table is derived from another one.
+    pub enum Rule {
+        /// Decodes the column `task_name`, which holds a task's number and the numbers of the tasks it
+        /// depends on: `M5_3_4` is task 5 and depends on tasks 3 and 4. Each dependency makes one row, with
+        /// the integers `task_number` and `depends_on`.
+        Dag = "dag",
+    }
 }
 
 impl Derived {
@@ -156,19 +165,6 @@ impl Derived {
             Rule::Dag => "task_name",
         };
         column == decoded || self.table.column(column).is_some()
-    }
-}
-
-impl Rule {
-    /// Every rule.
-    pub const ALL: [Self; 1] = [Self::Dag];
-
-    /// The name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dag => "dag",
-        }
     }
 }
 
@@ -239,9 +235,11 @@ pub struct CellShards {
 }
 
 /// How the files of a table are named, and what becomes a part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Files {
     /// `<table>/part-00017-of-00500.csv.gz`: each file is a part.
+    #[default]
     Parts,
     /// `<table>-000000000017.json.gz`: each file is a part, and the names don't give the total.
     Shards,
@@ -255,9 +253,11 @@ pub enum Files {
 }
 
 /// How a row is written in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Syntax {
     /// Comma-separated fields, one row per line, no header and no quotes.
+    #[default]
     Csv,
     /// A header line, and fields that may be quoted and then span lines (RFC 4180). Structs and lists
     /// are written as Python prints them.
@@ -342,18 +342,18 @@ impl Trace {
 
     /// Finds a key that tables can be sampled by.
     #[must_use]
-    pub fn sample_key(&self, name: &str) -> Option<&'static SampleKey> {
+    pub fn sample_key(&self, name: &str) -> Option<&SampleKey> {
         self.sample_keys.iter().find(|key| key.name == name)
     }
 
     /// The column that a table is sampled by: that of the key `by`, or the table's default. `None` if the table stays
     /// whole.
     #[must_use]
-    pub fn sampled_column(&self, table: &str, by: Option<&str>) -> Option<&'static KeyColumn> {
+    pub fn sampled_column(&self, table: &str, by: Option<&str>) -> Option<&KeyColumn> {
         self.sample_keys
             .iter()
             .filter(|key| by.is_none_or(|by| key.name == by))
-            .flat_map(|key| key.columns)
+            .flat_map(|key| &key.columns)
             .find(|column| column.table == table && (by.is_some() || column.is_default))
     }
 

@@ -77,7 +77,7 @@ fn select(whole: &'static Trace, selected: &Selected) -> Trace {
         tables: tables.leak(),
         derived: derived.leak(),
         whole: Some(whole),
-        ..*whole
+        ..whole.clone()
     }
 }
 

@@ -227,7 +227,7 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{}.toml: {error}", embedded.family));
             assert!(traces.iter().all(|trace| trace.family == embedded.family));
         }
-        let names: BTreeSet<&str> = TRACES.iter().map(|trace| trace.name).collect();
+        let names: BTreeSet<&str> = TRACES.iter().map(|trace| &*trace.name).collect();
         assert_eq!(names.len(), TRACES.iter().count(), "a name occurs twice");
     }
 
@@ -236,30 +236,30 @@ mod tests {
     fn the_names_of_each_description_are_listed() {
         for embedded in &EMBEDDED {
             let (names, traces) = (&embedded.names, embedded.traces());
-            let found: Vec<&str> = traces.iter().map(|trace| trace.name).collect();
+            let found: Vec<&str> = traces.iter().map(|trace| &*trace.name).collect();
             assert_eq!(names.traces, found);
             let sorted = |names: &mut dyn Iterator<Item = &'static str>| -> BTreeSet<&str> {
                 names.collect()
             };
             let tables = &mut traces.iter().flat_map(Trace::all_tables).map(|it| it.name);
             assert_eq!(sorted(&mut names.tables.iter().copied()), sorted(tables));
-            let cells = traces.iter().filter_map(|trace| trace.cells);
-            let cell_names = &mut cells.flat_map(|cells| cells.names).copied();
+            let cells = traces.iter().filter_map(|trace| trace.cells.as_ref());
+            let cell_names = &mut cells.flat_map(|cells| &cells.names).map(String::as_str);
             assert_eq!(sorted(&mut names.cells.iter().copied()), sorted(cell_names));
-            let locations = traces.iter().flat_map(|trace| trace.locations);
+            let locations = traces.iter().flat_map(|trace| &trace.locations);
             let mut tables = traces.iter().flat_map(|trace| trace.tables);
             let is_simulated = tables.all(|table| !table.synthetic.is_empty());
             assert_eq!(names.is_simulated, is_simulated);
-            let urls = &mut locations.map(|location| location.url);
+            let urls = &mut locations.map(|location| &*location.url);
             assert_eq!(sorted(&mut names.urls.iter().copied()), sorted(urls));
             for trace in traces {
-                let archives = trace.archives.iter().flat_map(|archive| archive.names);
+                let archives = trace.archives.iter().flat_map(|archive| &archive.names);
                 let namings = trace.tables.iter().map(|table| table.naming);
                 let patterns = namings.flat_map(|it| it.patterns.iter().chain(it.also));
                 let files = archives
-                    .copied()
+                    .map(String::as_str)
                     .chain(patterns.map(|pattern| pattern.text));
-                let cells = trace.cells.map(|cells| cells.directory);
+                let cells = trace.cells.as_ref().map(|cells| &*cells.directory);
                 for file in files.chain(cells) {
                     let of_file = TRACES.of_file(file.split('{').next().unwrap());
                     assert!(of_file.into_iter().any(|of| of == trace), "{file}");
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_trace_is_the_same_object_whenever_it_is_asked_for() {
         for one in TRACES {
-            assert!(std::ptr::eq(trace(one.name).unwrap(), one));
+            assert!(std::ptr::eq(trace(&one.name).unwrap(), one));
         }
     }
 

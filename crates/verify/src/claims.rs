@@ -40,7 +40,12 @@ pub(super) fn contradictions(root: &Location, trace: &Trace, manifest: &Manifest
             if !seen.insert((&facts.name, part.key())) {
                 findings.push(finding("the manifest names a part twice"));
             }
-            let is_cell = |cell| trace.cells.is_some_and(|cells| cells.find(cell).is_some());
+            let is_cell = |cell| {
+                trace
+                    .cells
+                    .as_ref()
+                    .is_some_and(|cells| cells.find(cell).is_some())
+            };
             if !part.cell.is_none_or(is_cell) {
                 findings.push(finding(
                     "the manifest gives a part a cell that the trace doesn't have",

@@ -323,7 +323,7 @@ fn not_the_source(context: &Context, error: Error, request: &Request) -> Error {
     if std::error::Error::source(&error).is_some() {
         return error;
     }
-    let asked = request.trace.map_or("its trace", |trace| trace.name);
+    let asked = request.trace.map_or("its trace", |trace| &trace.name);
     let looks =
         fitting_trace(context, request).map(|other| format!(", and this looks like {other}"));
     error.hint(format!(

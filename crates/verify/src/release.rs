@@ -135,7 +135,7 @@ mod tests {
         missing.rejects = true;
         assert!(checked(&found, missing).is_none());
 
-        found.cells = vec!["c", "d"];
+        found.cells = ["c", "d"].map(str::to_owned).into();
         let error = checked(&found, Allow::default()).unwrap().to_string();
         assert!(error.contains("these cells are missing: c, d"), "{error}");
         assert!(checked(&found, missing).is_none());

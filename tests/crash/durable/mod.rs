@@ -128,7 +128,7 @@ fn outputs_are_synced_before_the_manifest_and_everything_at_the_end() {
         .unwrap();
     let scratch = Scratch::new();
     fs::remove_dir(scratch.src()).unwrap();
-    generate(trace.name, &scratch.src(), &["--rows", "600"]);
+    generate(&trace.name, &scratch.src(), &["--rows", "600"]);
     let mut lake = Recorded::new(scratch);
     lake.ends(&["convert", "--part-rows", "200", "--derive", "dag"], 0);
     let derived = trace.derived[0].table.name;

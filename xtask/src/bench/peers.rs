@@ -91,7 +91,7 @@ pub(super) fn measure(
         "trace": trace.name,
         "rows": rows,
         "tables": tables.collect::<Vec<_>>(),
-        "real": real_parts(root, trace.family)?,
+        "real": real_parts(root, &trace.family)?,
         "formats": formats(root, program, name, rows)?,
     });
     let mut script = Command::new(&python);

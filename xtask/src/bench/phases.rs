@@ -53,7 +53,7 @@ pub(super) fn phases(root: &Path, trace: &Trace, table: &str, rows: u64) -> Resu
     record.args(["record", "--quiet", "-e", "cpu-clock", "-F", FREQUENCY]);
     record.arg("-o").arg(&samples).arg("--").arg(&program);
     record.args(["convert", "--threads", "1", "--progress", "none"]);
-    record.args(["--tables", table, "--trace", trace.name]);
+    record.args(["--tables", table, "--trace", &trace.name]);
     output(record.arg(&source).arg(&lake))?;
     let mut report = Command::new("perf");
     report.args(["report", "--stdio", "--quiet", "--sort", "symbol"]);

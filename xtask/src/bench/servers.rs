@@ -95,7 +95,7 @@ fn latency(root: &Path, program: &Path, table: &str, rounds: u32) -> Result<()> 
 fn convert(program: &Path, from: &str, out: &Path) -> Command {
     let mut convert = Command::new(program);
     convert.args(["convert", from]).arg(out);
-    convert.args(["--trace", trace().name, "--allow-missing"]);
+    convert.args(["--trace", &trace().name, "--allow-missing"]);
     convert.args(["--checksums", "none", "--progress", "none"]);
     convert
 }

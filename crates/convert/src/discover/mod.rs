@@ -110,7 +110,7 @@ fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource
     skip_nameless(&mut found);
     if found.tables.is_empty() && found.archives.is_empty() {
         let hint = hints::nothing_found(source, &found.skipped, trace);
-        let known = trace.map_or("any known trace", |trace| trace.name);
+        let known = trace.map_or("any known trace", |trace| &trace.name);
         let reason = format!("no table of {known} is here");
         return Err(Error::new(ErrorKind::Failed, reason).at(source).hint(hint));
     }
@@ -340,7 +340,7 @@ mod tests {
         let (trace, cells) = traces
             .find_map(|trace| Some((trace, trace.cells.as_ref()?)))
             .unwrap();
-        let (table, cell) = (trace.tables[0].name, cells.directory_of(cells.names[0]));
+        let (table, cell) = (trace.tables[0].name, cells.directory_of(&cells.names[0]));
         for (source, is_file, expected) in [
             ("/data/trace".to_owned(), false, "/data/trace"),
             (format!("/data/trace/{table}"), false, "/data/trace"),

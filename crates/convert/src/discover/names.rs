@@ -43,7 +43,7 @@ impl FileName {
         }
         for trace in traces(name, trace) {
             if let Some(archive) = archive_of(trace, name) {
-                let table = archive.table.and_then(|name| trace.table(name));
+                let table = archive.table.as_ref().and_then(|name| trace.table(name));
                 return Some(match table.filter(|table| table.files != Files::Named) {
                     None => Self::Archive(trace),
                     Some(table) => Self::Whole {
@@ -102,10 +102,10 @@ pub(crate) fn archive_of(trace: &'static Trace, name: &str) -> Option<&'static A
 /// The SHA-256 that a description gives for a file of this name; `None` for a built-in trace, whose archives are also
 /// made anew, by `generate` and by users.
 pub(crate) fn described_sha256(trace: &'static Trace, path: &str) -> Option<Digest> {
-    trace.description?;
+    trace.description.as_ref()?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut archives = trace.archives.iter();
-    let archive = archives.find(|archive| archive.names.contains(&name))?;
+    let archive = archives.find(|archive| archive.names.iter().any(|known| *known == name))?;
     archive.sha256.parse().ok()
 }
 
@@ -207,7 +207,7 @@ pub(super) fn traces_of(name: &str) -> Vec<&'static str> {
         is_named || is_table(name, Some(*trace))
     };
     let traces = TRACES.of_file(name).filter(is_of);
-    traces.map(|trace| trace.name).collect()
+    traces.map(|trace| &*trace.name).collect()
 }
 
 /// The table that a directory is named after.
@@ -225,7 +225,7 @@ pub(super) fn stem_table(name: &str, trace: Option<&'static Trace>) -> Option<St
 /// The cell that a directory is named after.
 pub(super) fn cell_of(directory: &Location, trace: Option<&'static Trace>) -> Option<CellName> {
     let name = directory.name_or_bucket()?;
-    let mut cells = traces(name, trace).filter_map(|trace| trace.cells);
+    let mut cells = traces(name, trace).filter_map(|trace| trace.cells.as_ref());
     cells.find_map(|cells| cells.of_directory(name))
 }
 

@@ -15,7 +15,7 @@ fn a_draft_is_a_description_of_its_sample() {
     );
     let traces = intern(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let table = &traces[0].tables[0];
-    assert_eq!((traces[0].name, table.name), ("my-trips-1", "my_trips_1"));
+    assert_eq!((&*traces[0].name, table.name), ("my-trips-1", "my_trips_1"));
     let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
     assert_eq!(names, ["id", "when", "cost_x", "rest"]);
     assert!(table.csv.header && table.csv.separator == tracelake_schema::Separator::Byte(b';'));
@@ -365,7 +365,7 @@ fn many_equal_names_and_names_of_files_are_no_mistake() {
     let columns = intern(&draft).unwrap()[0].tables[0].columns;
     assert_eq!((columns[1].name, columns[199].name), ("a_2", "a_200"));
     let sample = Sample::of("1,2\n3,4\n", true).unwrap();
-    let built_in = tracelake_schema::TRACES[0].name;
+    let built_in = &tracelake_schema::TRACES[0].name;
     for (number, file) in [
         "a\nb = 1.csv",
         "a\"b.csv",

@@ -147,6 +147,6 @@ fn is_archived(table: &Table) -> bool {
 /// Whether an archive may hold a table: the one that its name says, or any.
 pub(super) fn may_hold(trace: &'static Trace, archive: &FoundFile, table: &Table) -> bool {
     let name = archive.path.rsplit('/').next().unwrap_or(&archive.path);
-    let known = discover::archive_of(trace, name).and_then(|known| known.table);
+    let known = discover::archive_of(trace, name).and_then(|known| known.table.as_deref());
     is_archived(table) && known.is_none_or(|known| known == table.name)
 }

@@ -52,13 +52,13 @@ pub(super) fn choose(
                 chosen
                     .streams
                     .push(stream(request, trace, file, vec![index], checksums));
-                let order = FieldOrder::built_in(table, trace.name);
+                let order = FieldOrder::built_in(table, &trace.name);
                 chosen.tables.push(TablePlan::whole(index, order));
             }
             Some(here) => {
                 let order = match schema_csv {
                     Some(schema_csv) => schema_csv.order(table)?,
-                    None => FieldOrder::built_in(table, trace.name),
+                    None => FieldOrder::built_in(table, &trace.name),
                 };
                 chosen.absent.extend(cells::lacking(found, here));
                 let planned = plan_table(request, (found, trace), here, index, order, checksums)?;
@@ -80,7 +80,7 @@ pub(super) fn choose(
                     continue;
                 };
                 tables.push(index);
-                let order = FieldOrder::built_in(table, trace.name);
+                let order = FieldOrder::built_in(table, &trace.name);
                 chosen.tables.push(TablePlan::whole(index, order));
             }
         }

@@ -211,7 +211,7 @@ pub fn fitting_trace(context: &Context, request: &Request) -> Option<&'static st
         ..request.clone()
     };
     let found = Recognised::read(context, &any).ok()?;
-    (found.trace.family != asked.family).then_some(found.trace.name)
+    (found.trace.family != asked.family).then_some(&found.trace.name)
 }
 
 fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
@@ -316,7 +316,7 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
             let names: Vec<&str> = TRACES
                 .iter()
                 .filter(derives)
-                .map(|trace| trace.name)
+                .map(|trace| &*trace.name)
                 .collect();
             let reason = format!("--derive {name} works only for {}", names.join(" and "));
             let hint = format!("leave --derive out: this is {}", trace.name);

@@ -220,7 +220,7 @@ fn named(candidates: &[Candidate]) -> String {
     const NAMED: usize = 3;
     let mut seen = BTreeSet::new();
     let tables = candidates.iter();
-    let tables = tables.filter(|one| seen.insert((one.table.name, one.trace.family)));
+    let tables = tables.filter(|one| seen.insert((one.table.name, &one.trace.family)));
     let names: Vec<String> = tables.map(Candidate::name).collect();
     match names.len().saturating_sub(NAMED) as u64 {
         0 => names.join(" and "),
@@ -356,7 +356,7 @@ pub(super) fn recognise(
         }
         [_] => Err(wrong_syntax(candidates[0], found)),
         _ => {
-            let names: Vec<&str> = candidates.iter().map(|trace| trace.name).collect();
+            let names: Vec<&str> = candidates.iter().map(|trace| &*trace.name).collect();
             let names = names.join(" or ");
             let reason = match found.tables.is_empty() {
                 true => "its name is not that of a known archive".to_owned(),
@@ -462,7 +462,7 @@ fn export_as_part(found: &FoundSource) -> Option<(&'static Table, Location)> {
 
 /// The data sets that traces are versions of.
 fn families(traces: &[&'static Trace]) -> Vec<&'static str> {
-    let families: BTreeSet<&str> = traces.iter().map(|trace| trace.family).collect();
+    let families: BTreeSet<&str> = traces.iter().map(|trace| &*trace.family).collect();
     families.into_iter().collect()
 }
 

@@ -124,7 +124,7 @@ impl<'a> Selection<'a> {
             .sampled_column(order.whole.name, self.sample_by)?;
         Some(SampleRule {
             sample: self.sample?,
-            field: order.rule_field(column.column)?,
+            field: order.rule_field(&column.column)?,
         })
     }
 
@@ -298,7 +298,7 @@ fn unknown_column(name: &str, table: &Table) -> Error {
 }
 
 fn unknown_key(name: &str, trace: &Trace) -> Error {
-    let names: Vec<&str> = trace.sample_keys.iter().map(|key| key.name).collect();
+    let names: Vec<&str> = trace.sample_keys.iter().map(|key| &*key.name).collect();
     let shown = escape(name.as_bytes(), 80);
     let reason = format!("no table of {} has the key '{shown}'", trace.name);
     let meant = did_you_mean(name, names.iter().copied());

@@ -110,7 +110,7 @@ fn by_parquet(
     trace: &Trace,
     table: &'static Table,
 ) -> (RecordBatch, Vec<String>, Converted) {
-    let order = FieldOrder::built_in(table, trace.name);
+    let order = FieldOrder::built_in(table, &trace.name);
     let schema = tracelake_schema::arrow::arrow_schema(table);
     let mut source = Source::open(&Context::new(), path).unwrap();
     let beginning = Beginning::of(&mut source, Cow::Borrowed(&order)).unwrap();

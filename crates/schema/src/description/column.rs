@@ -6,9 +6,9 @@ use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
-use super::spec::{ColumnSpec, FamilySpec, FilesSpec, SyntaxSpec, TableSpec};
-use super::words::{identifier, kind, leak, obfuscation, printable, prose, unique, word};
-use crate::{Code, Column, Kind, Range, Sentinel, Spelling};
+use super::spec::{ColumnSpec, FamilySpec, TableSpec};
+use super::words::{identifier, kind, leak, one_of, printable, prose, unique, word};
+use crate::{Code, Column, Files, Kind, Obfuscation, Range, Sentinel, Spelling, Syntax};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
@@ -44,14 +44,14 @@ impl Shared {
 
     /// The columns of a table; an error names the column.
     pub(super) fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<&'static [Column]> {
-        let counted = matches!(table.files, FilesSpec::Parts);
+        let counted = table.files == Files::Parts;
         ensure!(!counted || table.parts > 0, "parts must be at least 1");
         ensure!(!table.column.is_empty(), "the table has no column");
         ensure!(
             table.column.iter().any(is_mandatory) == table.required.is_some(),
             "a table with mandatory columns, and no other, says in `required` why they always have a value"
         );
-        let flat = matches!(table.syntax, SyntaxSpec::Csv);
+        let flat = table.syntax == Syntax::Csv;
         let nested = table.column.iter().find(|column| !column.field.is_empty());
         ensure!(
             !flat || nested.is_none(),
@@ -168,19 +168,24 @@ impl Shared {
             "a mandatory column is never empty"
         );
         Ok(Column {
-            name: identifier(&column.name)?,
-            content: printable(&column.content)?,
+            name: leak(&identifier(&column.name)?),
+            content: leak(&printable(&column.content)?),
             kind,
-            format: word(&column.format)?,
+            format: leak(&word(&column.format)?),
             mandatory: column.mandatory,
-            unit: column.unit.as_deref().map(prose).transpose()?,
+            unit: column
+                .unit
+                .as_deref()
+                .map(prose)
+                .transpose()?
+                .map(|text| leak(&text)),
             fields: fields.leak(),
-            obfuscation: obfuscation(&column.obfuscation)?,
+            obfuscation: one_of("obfuscation", &column.obfuscation, Obfuscation::of_word)?,
             codes,
             sentinels,
             ranges,
             invalid: column.invalid.clone().leak(),
-            doc: prose(&column.doc)?,
+            doc: leak(&prose(&column.doc)?),
             looks: looks(column, kind)?,
             spelling: Spelling::PLAIN,
             synthetic: leak(&column.synthetic),

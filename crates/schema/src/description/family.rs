@@ -1,12 +1,14 @@
 //! A description that is checked, and turned into the types of the crate.
 
+use std::sync::Arc;
+
 use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
-use super::spec::{ArchiveSpec, CellsSpec, FamilySpec, LocationSpec, TableSpec, TraceSpec};
+use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
-use super::words::{date, identifier, leak, prose, rule, sha256, trace_name, unique, word};
+use super::words::{date, identifier, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
-use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
+use crate::{Archive, Cells, Derived, Description, PublishedAt, Rule, Table, Trace};
 
 /// The most versions of a data set.
 const MAX_TRACES: usize = 16;
@@ -21,7 +23,7 @@ const MAX_CELLS: usize = 1_000;
 /// long as the process.
 pub(super) fn traces(
     spec: &FamilySpec,
-    description: Option<Description>,
+    description: Option<&Arc<Description>>,
 ) -> Result<&'static [Trace]> {
     ensure!(!spec.trace.is_empty(), "no trace is described");
     ensure!(
@@ -60,7 +62,7 @@ pub(super) fn traces(
     let query_tables = queries::query_tables(spec).within("query_table")?;
     let trace = |trace: &TraceSpec| {
         ensure!(
-            trace.name.starts_with(family),
+            trace.name.starts_with(&family),
             "its name must begin with that of its family, {family}"
         );
         let cells = trace
@@ -76,7 +78,7 @@ pub(super) fn traces(
         let version = Version {
             name: &trace.name,
             all: &names,
-            cells,
+            cells: cells.as_ref(),
             tables: &all_tables,
         };
         let tables: Vec<Table> = spec
@@ -102,8 +104,8 @@ pub(super) fn traces(
             .within("derived")?;
         Ok(Trace {
             name: trace_name(&trace.name)?,
-            description,
-            family,
+            description: description.cloned(),
+            family: family.clone(),
             title: prose(&trace.title).within("title")?,
             document: prose(&trace.document).within("document")?,
             revision: spec.revision,
@@ -137,10 +139,10 @@ pub(super) fn traces(
             anomalies: sentences(&spec.anomalies).within("anomalies")?,
             tables: tables.leak(),
             derived: derived.leak(),
-            checks,
-            figures,
-            query_tables,
-            sample_keys,
+            checks: Arc::clone(&checks),
+            figures: Arc::clone(&figures),
+            query_tables: Arc::clone(&query_tables),
+            sample_keys: Arc::clone(&sample_keys),
             whole: None,
         })
     };
@@ -151,17 +153,21 @@ pub(super) fn traces(
     Ok(traces.collect::<Result<Vec<_>>>()?.leak())
 }
 
+fn rule(name: &str) -> Result<Rule> {
+    Rule::of_word(name).map_err(|words| Fault::new(format!("rule {name:?} is not {words}")))
+}
+
 fn span([from, to]: [i64; 2]) -> Result<(i64, i64)> {
     ensure!(from < to, "it has to end after it begins");
     Ok((from, to))
 }
 
-fn sentences(list: &[String]) -> Result<&'static [&'static str]> {
+fn sentences(list: &[String]) -> Result<Vec<String>> {
     let sentences = list.iter().map(|one| prose(one));
-    Ok(sentences.collect::<Result<Vec<_>>>()?.leak())
+    sentences.collect()
 }
 
-fn archives(list: &[ArchiveSpec], tables: &[&TableSpec]) -> Result<&'static [Archive]> {
+fn archives(list: &[Archive], tables: &[&TableSpec]) -> Result<Vec<Archive>> {
     let names = list.iter().flat_map(|archive| &archive.names);
     unique("file name", names.map(String::as_str))?;
     let mut dated = tables.iter().flat_map(|table| &table.names);
@@ -177,16 +183,16 @@ fn archives(list: &[ArchiveSpec], tables: &[&TableSpec]) -> Result<&'static [Arc
         ensure!(!archive.names.is_empty(), "an archive has no name");
         let names = archive.names.iter().map(|name| word(name));
         Ok(Archive {
-            table: archive.table.as_deref().map(leak),
-            names: names.collect::<Result<Vec<_>>>()?.leak(),
+            table: archive.table.clone(),
+            names: names.collect::<Result<_>>()?,
             sha256: sha256(&archive.sha256)?,
             size: word(&archive.size)?,
         })
     });
-    Ok(archives.collect::<Result<Vec<_>>>()?.leak())
+    archives.collect()
 }
 
-fn locations(list: &[LocationSpec]) -> Result<&'static [PublishedAt]> {
+fn locations(list: &[PublishedAt]) -> Result<Vec<PublishedAt>> {
     unique("URL", list.iter().map(|location| location.url.as_str()))?;
     let locations = list.iter().map(|location| {
         let url = word(&location.url)?;
@@ -197,10 +203,10 @@ fn locations(list: &[LocationSpec]) -> Result<&'static [PublishedAt]> {
             doc: prose(&location.doc)?,
         })
     });
-    Ok(locations.collect::<Result<Vec<_>>>()?.leak())
+    locations.collect()
 }
 
-fn cells(spec: &CellsSpec) -> Result<Cells> {
+fn cells(spec: &Cells) -> Result<Cells> {
     unique("cell", spec.names.iter().map(String::as_str))?;
     ensure!(
         spec.names.is_sorted() && (1..=MAX_CELLS).contains(&spec.names.len()),
@@ -214,7 +220,7 @@ fn cells(spec: &CellsSpec) -> Result<Cells> {
     );
     let names = spec.names.iter().map(|name| identifier(name));
     Ok(Cells {
-        names: names.collect::<Result<Vec<_>>>()?.leak(),
+        names: names.collect::<Result<_>>()?,
         directory: word(&spec.directory)?,
         doc: prose(&spec.doc)?,
     })

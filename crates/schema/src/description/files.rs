@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::spec::{FilesSpec, SyntaxSpec, TableSpec};
+use super::spec::TableSpec;
 use super::words::{identifier, leak, unique};
 use crate::naming::Piece;
-use crate::{Capture, Csv, NamePattern, Naming, Separator};
+use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, Syntax};
 
 /// The most patterns of a table, and values of a capture.
 const MOST_NAMES: usize = 1_000;
@@ -19,8 +19,8 @@ const MOST_LETTERS: usize = 255;
 
 /// The names of a table's files.
 pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
-    let is_named = matches!(spec.files, FilesSpec::Named);
-    let is_whole = matches!(spec.files, FilesSpec::Whole);
+    let is_named = spec.files == Files::Named;
+    let is_whole = spec.files == Files::Whole;
     ensure!(
         is_named || spec.captures.is_empty() && spec.first.is_none() && spec.also.is_empty(),
         "captures, first and also are for files = \"named\""
@@ -122,7 +122,7 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> 
         }
         let leaked = values.iter().map(|value| leak(value)).collect::<Vec<_>>();
         Ok(Capture {
-            name: identifier(name)?,
+            name: leak(&identifier(name)?),
             values: leaked.leak(),
         })
     });
@@ -214,10 +214,7 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
     let Some(csv) = &spec.csv else {
         return Ok(Csv::PLAIN);
     };
-    ensure!(
-        matches!(spec.syntax, SyntaxSpec::Csv),
-        "csv: only for syntax = \"csv\""
-    );
+    ensure!(spec.syntax == Syntax::Csv, "csv: only for syntax = \"csv\"");
     let separator = match csv.separator.as_deref() {
         None => Separator::Byte(b','),
         Some(text) => separator(text)?,

@@ -1,12 +1,12 @@
 //! Checks, figures and query tables of a description.
 
-use super::fault::{Fault, Result, Within, bail, ensure};
+use std::sync::Arc;
+
+use super::fault::{Fault, Result, Within, ensure};
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
-use super::spec::{
-    BinsSpec, CheckSpec, FamilySpec, FigureSpec, KnownSpec, QueryTableSpec, TableSpec,
-};
-use super::words::{identifier, leak, prose, unique};
+use super::spec::{CheckSpec, FamilySpec, FigureSpec, QueryTableSpec, TableSpec};
+use super::words::{identifier, one_of, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
 const MAX_FILLED: usize = 4 << 20;
@@ -15,7 +15,7 @@ const MAX_FILLED: usize = 4 << 20;
 const MOST_BINS: u32 = 5000;
 
 /// The checks of a family; those for each of several tables are written out.
-pub(super) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
+pub(super) fn checks(spec: &FamilySpec) -> Result<Arc<[Check]>> {
     let mut checks = Vec::new();
     let mut bytes = 0;
     for one in &spec.check {
@@ -33,23 +33,23 @@ pub(super) fn checks(spec: &FamilySpec) -> Result<&'static [Check]> {
             checks.push(check(&filled, spec).within_named(&filled.name)?);
         }
     }
-    unique("check", checks.iter().map(|check| check.name))?;
-    Ok(checks.leak())
+    unique("check", checks.iter().map(|check| &*check.name))?;
+    Ok(checks.into())
 }
 
 /// The figures of a family.
-pub(super) fn figures(spec: &FamilySpec) -> Result<&'static [Figure]> {
+pub(super) fn figures(spec: &FamilySpec) -> Result<Arc<[Figure]>> {
     let figures = spec
         .figure
         .iter()
         .map(|one| figure(one, spec).within_named(&one.name))
         .collect::<Result<Vec<_>>>()?;
-    unique("figure", figures.iter().map(|figure| figure.name))?;
-    Ok(figures.leak())
+    unique("figure", figures.iter().map(|figure| &*figure.name))?;
+    Ok(figures.into())
 }
 
 /// The tables that queries make.
-pub(super) fn query_tables(spec: &FamilySpec) -> Result<&'static [QueryTable]> {
+pub(super) fn query_tables(spec: &FamilySpec) -> Result<Arc<[QueryTable]>> {
     let tables = spec
         .query_table
         .iter()
@@ -58,9 +58,9 @@ pub(super) fn query_tables(spec: &FamilySpec) -> Result<&'static [QueryTable]> {
     let published = all_tables(spec).map(|table| &*table.name);
     unique(
         "table",
-        tables.iter().map(|table| table.name).chain(published),
+        tables.iter().map(|table| &*table.name).chain(published),
     )?;
-    Ok(tables.leak())
+    Ok(tables.into())
 }
 
 fn check(one: &CheckSpec, spec: &FamilySpec) -> Result<Check> {
@@ -73,20 +73,21 @@ fn check(one: &CheckSpec, spec: &FamilySpec) -> Result<Check> {
         by_part: one.by_part,
         untried: one.untried,
         sql: sql(&one.sql)?,
-        known: known.collect::<Result<Vec<_>>>()?.leak(),
+        known: known.collect::<Result<Vec<_>>>()?,
     })
 }
 
-fn known(one: &KnownSpec) -> Result<Known> {
+fn known(one: &Known) -> Result<Known> {
     ensure!(
         one.at_most_percent
             .is_none_or(|percent| (0.0..=100.0).contains(&percent)),
         "at_most_percent is from 0 to 100"
     );
     Ok(Known {
-        when: prose(one.when.as_deref().unwrap_or("true"))?,
+        when: prose(&one.when)?,
         at_most: one.at_most,
         at_most_percent: one.at_most_percent,
+        of: Vec::new(),
         doc: prose(&one.doc)?,
     })
 }
@@ -97,14 +98,7 @@ fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
         title: prose(&one.title)?,
         caption: prose(&one.caption)?,
         needs: needs(&one.needs, &one.sql, spec)?,
-        plot: match &one.plot[..] {
-            "lines" => Plot::Lines,
-            "areas" => Plot::Areas,
-            "bars" => Plot::Bars,
-            "stacks" => Plot::Stacks,
-            "numbers" => Plot::Numbers,
-            other => bail!("plot {other:?} is not one of lines, areas, bars, stacks, numbers"),
-        },
+        plot: one_of("plot", &one.plot, Plot::of_word)?,
         x: prose(&one.x)?,
         y: prose(&one.y)?,
         sql: sql(&one.sql)?,
@@ -112,10 +106,9 @@ fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
     })
 }
 
-fn bins(one: &BinsSpec) -> Result<Bins> {
-    let width = one.width.unwrap_or(one.unit);
+fn bins(one: &Bins) -> Result<Bins> {
     ensure!(
-        one.unit > 0 && width > 0 && one.most > 0,
+        one.unit > 0 && one.width != Some(0) && one.most > 0,
         "unit, width and most are above 0"
     );
     ensure!(
@@ -130,13 +123,8 @@ fn bins(one: &BinsSpec) -> Result<Bins> {
         one.most
     );
     Ok(Bins {
-        unit: one.unit,
-        width,
-        most: one.most,
-        origin: one.origin,
-        begin: one.begin,
-        end: one.end,
         percent_of: one.percent_of.as_deref().map(prose).transpose()?,
+        ..one.clone()
     })
 }
 
@@ -153,42 +141,40 @@ fn query_table(one: &QueryTableSpec, spec: &FamilySpec) -> Result<QueryTable> {
         name: identifier(&one.name)?,
         summary: prose(&one.summary)?,
         needs: needs(&one.needs, &one.sql, spec)?,
-        columns: columns.collect::<Result<Vec<_>>>()?.leak(),
+        columns: columns.collect::<Result<Vec<_>>>()?,
         sql: sql(&one.sql)?,
     })
 }
 
 /// The tables that a query needs: known ones, which it reads.
-fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<&'static [Need]> {
+fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<Vec<Need>> {
     ensure!(!list.is_empty(), "a query needs a table");
     let need = |text: &String| {
         let (table, parts) = text.split_once(' ').unwrap_or((text, "any"));
         ensure!(sql.contains(table), "the query doesn't read {table}");
         Ok(Need {
-            table: leak(&find(table, spec)?.name),
-            parts: match parts {
-                "any" => NeededParts::Any,
-                "unbroken" => NeededParts::Unbroken,
-                "same" => NeededParts::Same,
-                "all" => NeededParts::All,
-                _ => bail!("the parts {parts:?} are not any, unbroken, same or all"),
-            },
+            table: find(table, spec)?.name.to_string(),
+            parts: NeededParts::of_word(parts).map_err(|_| {
+                Fault::new(format!(
+                    "the parts {parts:?} are not any, unbroken, same or all"
+                ))
+            })?,
         })
     };
     let needs = list.iter().map(need).collect::<Result<Vec<_>>>()?;
-    unique("table", needs.iter().map(|need| need.table))?;
-    Ok(needs.leak())
+    unique("table", needs.iter().map(|need| &*need.table))?;
+    Ok(needs)
 }
 
 /// A query as it is written, without the white space around it.
-fn sql(text: &str) -> Result<&'static str> {
+fn sql(text: &str) -> Result<String> {
     let text = text.trim();
     let query = text.starts_with("SELECT") || text.starts_with("WITH");
     ensure!(
         query && !text.contains(';'),
         "a query begins with SELECT or WITH and has no semicolon"
     );
-    Ok(leak(text))
+    Ok(text.to_owned())
 }
 
 /// A check of one table out of several.

@@ -1,32 +1,33 @@
 //! The keys that tables can be sampled by.
 
+use std::sync::Arc;
+
 use super::fault::{Result, Within, bail, ensure};
 use super::spec::TableSpec;
-use super::words::{identifier, leak};
+use super::words::identifier;
 use crate::{KeyColumn, SampleKey};
 
 /// The kinds of columns that have one canonical text for each value.
 const KINDS: [&str; 2] = ["integer", "text"];
 
 /// The keys of all tables, in the order in which the tables name them.
-pub(super) fn keys(tables: &[&TableSpec]) -> Result<&'static [SampleKey]> {
-    let mut keys: Vec<(&'static str, Vec<KeyColumn>)> = Vec::new();
+pub(super) fn keys(tables: &[&TableSpec]) -> Result<Arc<[SampleKey]>> {
+    let mut keys: Vec<SampleKey> = Vec::new();
     for table in tables {
         for (name, column) in &table.sample_keys {
             let column = key_column(table, name, column).within_named(&table.name)?;
             let name = identifier(name).within_named(&table.name)?;
-            match keys.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, columns)) => columns.push(column),
-                None => keys.push((name, vec![column])),
+            match keys.iter_mut().find(|known| known.name == name) {
+                Some(key) => key.columns.push(column),
+                None => keys.push(SampleKey {
+                    name,
+                    columns: vec![column],
+                }),
             }
         }
         check_default(table).within_named(&table.name)?;
     }
-    let leaked = keys.into_iter().map(|(name, columns)| SampleKey {
-        name,
-        columns: columns.leak(),
-    });
-    Ok(leaked.collect::<Vec<_>>().leak())
+    Ok(keys.into())
 }
 
 fn key_column(table: &TableSpec, key: &str, name: &str) -> Result<KeyColumn> {
@@ -42,8 +43,8 @@ fn key_column(table: &TableSpec, key: &str, name: &str) -> Result<KeyColumn> {
         "sample_keys: {name} comes from the names of files"
     );
     Ok(KeyColumn {
-        table: leak(&table.name),
-        column: leak(name),
+        table: table.name.to_string(),
+        column: name.to_owned(),
         is_default: table.sample_by.as_deref() == Some(key),
     })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::fault::Name;
+use crate::{Archive, Bins, Cells, Files, Known, PublishedAt, QueryColumn, Syntax};
 
 /// One file: the versions of a data set and the tables that they share.
 #[derive(Deserialize)]
@@ -64,20 +65,7 @@ pub(super) struct CheckSpec {
     pub(super) untried: bool,
     pub(super) sql: String,
     #[serde(default)]
-    pub(super) known: Vec<KnownSpec>,
-}
-
-/// [`crate::Known`].
-#[derive(Deserialize, Clone)]
-#[serde(deny_unknown_fields)]
-pub(super) struct KnownSpec {
-    pub(super) when: Option<String>,
-    pub(super) at_most: Option<u64>,
-    pub(super) at_most_percent: Option<f64>,
-    /// The tables of `each` with this anomaly; by default all of them.
-    #[serde(default)]
-    pub(super) of: Vec<String>,
-    pub(super) doc: String,
+    pub(super) known: Vec<Known>,
 }
 
 /// [`crate::Figure`].
@@ -92,26 +80,7 @@ pub(super) struct FigureSpec {
     pub(super) x: String,
     pub(super) y: String,
     pub(super) sql: String,
-    pub(super) bins: Option<BinsSpec>,
-}
-
-/// [`crate::Bins`].
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct BinsSpec {
-    pub(super) unit: u64,
-    /// By default, `unit`.
-    pub(super) width: Option<u64>,
-    #[serde(default = "most_bins")]
-    pub(super) most: u32,
-    pub(super) origin: Option<i64>,
-    pub(super) begin: Option<i64>,
-    pub(super) end: Option<i64>,
-    pub(super) percent_of: Option<String>,
-}
-
-fn most_bins() -> u32 {
-    120
+    pub(super) bins: Option<Bins>,
 }
 
 /// [`crate::QueryTable`].
@@ -121,17 +90,8 @@ pub(super) struct QueryTableSpec {
     pub(super) name: Name,
     pub(super) summary: String,
     pub(super) needs: Vec<String>,
-    pub(super) column: Vec<QueryColumnSpec>,
+    pub(super) column: Vec<QueryColumn>,
     pub(super) sql: String,
-}
-
-/// [`crate::QueryColumn`].
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct QueryColumnSpec {
-    pub(super) name: String,
-    pub(super) unit: Option<String>,
-    pub(super) doc: String,
 }
 
 /// A table that is made of another one.
@@ -151,38 +111,11 @@ pub(super) struct TraceSpec {
     pub(super) title: String,
     pub(super) document: String,
     #[serde(default)]
-    pub(super) archive: Vec<ArchiveSpec>,
-    pub(super) cells: Option<CellsSpec>,
+    pub(super) archive: Vec<Archive>,
+    pub(super) cells: Option<Cells>,
     #[serde(default)]
-    pub(super) location: Vec<LocationSpec>,
+    pub(super) location: Vec<PublishedAt>,
     pub(super) published: Option<String>,
-}
-
-/// [`crate::Cells`].
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CellsSpec {
-    pub(super) names: Vec<String>,
-    pub(super) directory: String,
-    pub(super) doc: String,
-}
-
-/// [`crate::PublishedAt`].
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct LocationSpec {
-    pub(super) url: String,
-    pub(super) doc: String,
-}
-
-/// One published archive.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ArchiveSpec {
-    pub(super) table: Option<String>,
-    pub(super) names: Vec<String>,
-    pub(super) sha256: String,
-    pub(super) size: String,
 }
 
 #[derive(Deserialize)]
@@ -218,7 +151,7 @@ pub(super) struct TableSpec {
     pub(super) name: Name,
     pub(super) summary: String,
     #[serde(default)]
-    pub(super) files: FilesSpec,
+    pub(super) files: Files,
     /// Patterns of the names of its files.
     #[serde(default)]
     pub(super) names: Vec<String>,
@@ -231,7 +164,7 @@ pub(super) struct TableSpec {
     #[serde(default)]
     pub(super) captures: BTreeMap<String, Vec<String>>,
     #[serde(default)]
-    pub(super) syntax: SyntaxSpec,
+    pub(super) syntax: Syntax,
     pub(super) csv: Option<CsvSpec>,
     /// 0 where it is not known.
     #[serde(default)]
@@ -293,28 +226,6 @@ pub(super) struct ShardsSpec {
     pub(super) cell: String,
     pub(super) count: u32,
     pub(super) rows: Option<PublishedSpec>,
-}
-
-/// [`crate::Files`].
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum FilesSpec {
-    #[default]
-    Parts,
-    Shards,
-    Named,
-    Whole,
-    Derived,
-}
-
-/// [`crate::Syntax`].
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum SyntaxSpec {
-    #[default]
-    Csv,
-    QuotedCsv,
-    Json,
 }
 
 #[derive(Deserialize)]

@@ -2,9 +2,9 @@
 
 use super::fault::{Fault, Result, Within, bail, ensure};
 use super::files::{self, csv};
-use super::spec::{FilesSpec, PublishedSpec, ShardsSpec, SyntaxSpec, TableSpec};
-use super::words::{confidence, identifier, leak, prose, unique};
-use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Syntax, Table};
+use super::spec::{PublishedSpec, ShardsSpec, TableSpec};
+use super::words::{identifier, leak, one_of, prose, unique};
+use crate::{CellShards, Cells, Column, Confidence, Files, Kind, Published, Reference, Table};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
 /// how much memory a plan takes.
@@ -15,7 +15,7 @@ pub(super) struct Version<'a> {
     pub(super) name: &'a str,
     /// The names of all versions.
     pub(super) all: &'a [&'a str],
-    pub(super) cells: Option<Cells>,
+    pub(super) cells: Option<&'a Cells>,
     pub(super) tables: &'a [&'a TableSpec],
 }
 
@@ -33,26 +33,16 @@ impl Version<'_> {
         );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
-            name: identifier(&spec.name)?,
-            summary: prose(&spec.summary).within("summary")?,
+            name: leak(&identifier(&spec.name)?),
+            summary: leak(&prose(&spec.summary).within("summary")?),
             columns,
             fields: fields(spec, self.name),
-            files: match spec.files {
-                FilesSpec::Parts => Files::Parts,
-                FilesSpec::Shards => Files::Shards,
-                FilesSpec::Named => Files::Named,
-                FilesSpec::Whole => Files::Whole,
-                FilesSpec::Derived => Files::Derived,
-            },
-            syntax: match spec.syntax {
-                SyntaxSpec::Csv => Syntax::Csv,
-                SyntaxSpec::QuotedCsv => Syntax::QuotedCsv,
-                SyntaxSpec::Json => Syntax::Json,
-            },
+            files: spec.files,
+            syntax: spec.syntax,
             naming,
             csv: csv(spec)?,
             parts: match (spec.parts, naming.count()) {
-                (0, Some(count)) if matches!(spec.files, FilesSpec::Named) => count,
+                (0, Some(count)) if spec.files == Files::Named => count,
                 (parts, _) => parts,
             },
             published: published.within("published")?,
@@ -62,7 +52,8 @@ impl Version<'_> {
                 .as_deref()
                 .map(prose)
                 .transpose()
-                .within("required")?,
+                .within("required")?
+                .map(|text| leak(&text)),
             entity: names_of(spec, &spec.entity).within("entity")?,
             primary_key: names_of(spec, &spec.primary_key).within("primary_key")?,
             references: references(spec, self.tables).within("references")?,
@@ -129,7 +120,7 @@ fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Refe
     Ok(references.collect::<Result<Vec<_>>>()?.leak())
 }
 
-fn shards(list: &[ShardsSpec], cells: Option<Cells>) -> Result<&'static [CellShards]> {
+fn shards(list: &[ShardsSpec], cells: Option<&Cells>) -> Result<&'static [CellShards]> {
     unique("cell", list.iter().map(|shards| shards.cell.as_str()))?;
     let shards = list.iter().map(|shards| {
         let cell = cells.and_then(|cells| cells.find(&shards.cell));
@@ -138,7 +129,9 @@ fn shards(list: &[ShardsSpec], cells: Option<Cells>) -> Result<&'static [CellSha
             "count: a cell has at most {MOST_PARTS} shards"
         );
         Ok(CellShards {
-            cell: cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
+            cell: leak(
+                cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
+            ),
             count: shards.count,
             rows: shards.rows.as_ref().map(published).transpose()?,
         })
@@ -162,8 +155,8 @@ fn of_version(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<
 fn published(spec: &PublishedSpec) -> Result<Published> {
     Ok(Published {
         rows: spec.rows,
-        confidence: confidence(&spec.confidence)?,
-        source: prose(&spec.source)?,
+        confidence: one_of("confidence", &spec.confidence, Confidence::of_word)?,
+        source: leak(&prose(&spec.source)?),
     })
 }
 

@@ -353,7 +353,7 @@ fn a_description_has_no_built_in_name() {
     // A lake that was made before may have it.
     let traces = intern(&text).unwrap();
     assert_eq!(interned(&sha256(&text), taken), Some(&traces[0]));
-    assert_eq!(traces[0].description.unwrap().text, text);
+    assert_eq!(traces[0].description.as_ref().unwrap().text, text);
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn a_description_may_have_cells() {
                  directory = \"small_{cell}\"\ndoc = \"A side.\"";
     assert!(!crate::is_cell("west"));
     let text = SMALL.replacen("document = \"a letter\"", cells, 1);
-    let cells = intern(&text).unwrap()[0].cells.unwrap();
+    let cells = intern(&text).unwrap()[0].cells.as_ref().unwrap();
     assert_eq!(cells.of_directory("small_west"), Some("west"));
     assert!(crate::is_cell("west") && !crate::is_cell("north"));
     let digest = "0".repeat(64);

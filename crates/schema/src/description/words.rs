@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::fault::{Fault, Result, bail, ensure};
-use crate::{Confidence, Kind, Obfuscation, Rule, Zone};
+use crate::{Kind, Zone};
 
 /// The most letters of a name that becomes part of a path or a query.
 const MAX_NAME: usize = 100;
@@ -28,14 +28,12 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
-        "date-time" => Kind::DateTime(match zone {
-            Some("published") => Zone::Published,
-            Some("none") => Zone::None,
-            _ => bail!(
-                "zone {:?} is not published or none",
-                zone.unwrap_or_default()
-            ),
-        }),
+        "date-time" => {
+            let zone = zone.unwrap_or_default();
+            let known = Zone::of_word(zone)
+                .map_err(|_| Fault::new(format!("zone {zone:?} is not published or none")));
+            Kind::DateTime(known?)
+        }
         "struct" => Kind::Struct,
         "list" => Kind::List,
         _ => bail!(
@@ -44,33 +42,13 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
     })
 }
 
-pub(super) fn rule(name: &str) -> Result<Rule> {
-    let known = Rule::ALL.into_iter().find(|rule| rule.name() == name);
-    let names = || Rule::ALL.map(Rule::name).join(", ");
-    known.ok_or_else(|| Fault::new(format!("rule {name:?} is not {}", names())))
-}
-
-pub(super) fn obfuscation(name: &str) -> Result<Obfuscation> {
-    Ok(match name {
-        "unchanged" => Obfuscation::Unchanged,
-        "hashed" => Obfuscation::Hashed,
-        "ordered" => Obfuscation::Ordered,
-        "rescaled" => Obfuscation::Rescaled,
-        "hashed-or-ordered" => Obfuscation::HashedOrOrdered,
-        _ => bail!(
-            "obfuscation {name:?} is not one of unchanged, hashed, ordered, rescaled, \
-             hashed-or-ordered"
-        ),
-    })
-}
-
-pub(super) fn confidence(name: &str) -> Result<Confidence> {
-    Ok(match name {
-        "publisher" => Confidence::Publisher,
-        "measured" => Confidence::Measured,
-        "reported" => Confidence::Reported,
-        _ => bail!("confidence {name:?} is not one of publisher, measured, reported"),
-    })
+/// The variant of an enum that a word names.
+pub(super) fn one_of<T>(
+    key: &str,
+    word: &str,
+    of_word: fn(&str) -> Result<T, String>,
+) -> Result<T> {
+    of_word(word).map_err(|words| Fault::new(format!("{key} {word:?} is not one of {words}")))
 }
 
 /// The name that a column has by convention: "disk I/O time" becomes `disk_io_time`; a slash joins, everything else
@@ -98,16 +76,16 @@ pub(crate) fn is_identifier(name: &str) -> bool {
 }
 
 /// A name that needs no quotes in SQL, nor in a path.
-pub(super) fn identifier(name: &str) -> Result<&'static str> {
+pub(super) fn identifier(name: &str) -> Result<String> {
     ensure!(
         is_identifier(name),
         "{name:?} is not made of a-z, 0-9 and _, a-z first, at most {MAX_NAME}"
     );
-    Ok(leak(name))
+    Ok(name.to_owned())
 }
 
 /// The name of a trace or of its family, which can be part of a path.
-pub(super) fn trace_name(name: &str) -> Result<&'static str> {
+pub(super) fn trace_name(name: &str) -> Result<String> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     ensure!(
         name.starts_with(|letter: char| letter.is_ascii_lowercase())
@@ -115,11 +93,11 @@ pub(super) fn trace_name(name: &str) -> Result<&'static str> {
             && name.chars().all(plain),
         "{name:?} is not a name of at most {MAX_NAME} letters, digits, points, - and _ that begins with a-z"
     );
-    Ok(leak(name))
+    Ok(name.to_owned())
 }
 
 /// A text without white space.
-pub(super) fn word(text: &str) -> Result<&'static str> {
+pub(super) fn word(text: &str) -> Result<String> {
     ensure!(
         !text.is_empty() && !text.contains(char::is_whitespace),
         "{text:?} is not one word"
@@ -128,7 +106,7 @@ pub(super) fn word(text: &str) -> Result<&'static str> {
 }
 
 /// A day as `2014-11-17`.
-pub(super) fn date(text: &str) -> Result<&'static str> {
+pub(super) fn date(text: &str) -> Result<String> {
     let pattern = |(index, byte): (usize, u8)| match index {
         4 | 7 => byte == b'-',
         _ => byte.is_ascii_digit(),
@@ -137,21 +115,21 @@ pub(super) fn date(text: &str) -> Result<&'static str> {
         text.len() == 10 && text.bytes().enumerate().all(pattern),
         "{text:?} is not a date such as 2014-11-17"
     );
-    Ok(leak(text))
+    Ok(text.to_owned())
 }
 
 /// A SHA-256 in lowercase hex.
-pub(super) fn sha256(text: &str) -> Result<&'static str> {
+pub(super) fn sha256(text: &str) -> Result<String> {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     ensure!(
         text.len() == 64 && text.bytes().all(hex),
         "{text:?} is not a SHA-256 in lowercase hex"
     );
-    Ok(leak(text))
+    Ok(text.to_owned())
 }
 
 /// A text on one line: line breaks in the description count as spaces.
-pub(super) fn prose(text: &str) -> Result<&'static str> {
+pub(super) fn prose(text: &str) -> Result<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(!line.is_empty(), "a text is empty");
     printable(&line)
@@ -178,14 +156,14 @@ fn is_hidden(letter: char) -> bool {
 }
 
 /// A text that is printed as it reads.
-pub(super) fn printable(text: &str) -> Result<&'static str> {
+pub(super) fn printable(text: &str) -> Result<String> {
     if let Some(letter) = text.chars().find(|letter| is_hidden(*letter)) {
         bail!(
             "{text:?} has the character U+{:04X}, which can't be printed",
             u32::from(letter)
         );
     }
-    Ok(leak(text))
+    Ok(text.to_owned())
 }
 
 pub(crate) fn leak(text: &str) -> &'static str {

@@ -1,5 +1,6 @@
 //! The columns of a table.
 
+use super::words::words;
 use crate::Looks;
 
 /// One column of a table.
@@ -118,13 +119,14 @@ pub enum Kind {
     List,
 }
 
-/// Whether date-times have a zone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Zone {
-    /// Each value ends with `Z` or an offset such as `+08:00`; the lake has it in UTC.
-    Published,
-    /// No value has a zone, and the lake's timestamps have none.
-    None,
+words! {
+    /// Whether date-times have a zone.
+    pub enum Zone {
+        /// Each value ends with `Z` or an offset such as `+08:00`; the lake has it in UTC.
+        Published = "published",
+        /// No value has a zone, and the lake's timestamps have none.
+        None = "none",
+    }
 }
 
 /// Where the values of a column are found and how they may be spelled, beside what [`Kind`] says.
@@ -154,32 +156,19 @@ impl Spelling {
     }
 }
 
-/// A publisher's change to the values of a column before publishing them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Obfuscation {
-    /// Nothing.
-    Unchanged,
-    /// Each value is replaced by an opaque keyed hash.
-    Hashed,
-    /// Each value is replaced by its rank among all values.
-    Ordered,
-    /// Each value is divided by the largest one in the trace.
-    Rescaled,
-    /// Hashed where there are many values, ordered where there are few.
-    HashedOrOrdered,
-}
-
-impl Obfuscation {
-    /// The name in the descriptions, such as `hashed-or-ordered`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Obfuscation::Unchanged => "unchanged",
-            Obfuscation::Hashed => "hashed",
-            Obfuscation::Ordered => "ordered",
-            Obfuscation::Rescaled => "rescaled",
-            Obfuscation::HashedOrOrdered => "hashed-or-ordered",
-        }
+words! {
+    /// A publisher's change to the values of a column before publishing them.
+    pub enum Obfuscation {
+        /// Nothing.
+        Unchanged = "unchanged",
+        /// Each value is replaced by an opaque keyed hash.
+        Hashed = "hashed",
+        /// Each value is replaced by its rank among all values.
+        Ordered = "ordered",
+        /// Each value is divided by the largest one in the trace.
+        Rescaled = "rescaled",
+        /// Hashed where there are many values, ordered where there are few.
+        HashedOrOrdered = "hashed-or-ordered",
     }
 }
 
@@ -231,25 +220,14 @@ pub struct Published {
     pub source: &'static str,
 }
 
-/// How reliable a published count is, the most reliable first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Confidence {
-    /// The publisher says so.
-    Publisher,
-    /// Counted in the published files by this project.
-    Measured,
-    /// Another reader of the files says so.
-    Reported,
-}
-
-impl Confidence {
-    /// The name in the descriptions, such as `measured`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Confidence::Publisher => "publisher",
-            Confidence::Measured => "measured",
-            Confidence::Reported => "reported",
-        }
+words! {
+    /// How reliable a published count is, the most reliable first.
+    pub enum Confidence {
+        /// The publisher says so.
+        Publisher = "publisher",
+        /// Counted in the published files by this project.
+        Measured = "measured",
+        /// Another reader of the files says so.
+        Reported = "reported",
     }
 }

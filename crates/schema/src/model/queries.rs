@@ -1,16 +1,20 @@
 //! Checks, figures and tables that are queries.
 
+use serde::Deserialize;
+
+use super::words::words;
+
 /// A promise about the rows of a trace, and the query that finds what breaks it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Its name, such as `task_usage_sorted`.
-    pub name: &'static str,
+    pub name: String,
     /// The promise, in one sentence.
-    pub sentence: &'static str,
+    pub sentence: String,
     /// Where it is promised: the document and its section, or the measurement.
-    pub document: &'static str,
+    pub document: String,
     /// The tables that the query reads, the checked one first.
-    pub needs: &'static [Need],
+    pub needs: Vec<Need>,
     /// Whether what breaks the promise is always in one part, so that the query may run on some of the
     /// parts at a time, the same ones of every table.
     pub by_part: bool,
@@ -18,79 +22,76 @@ pub struct Check {
     pub untried: bool,
     /// A query in DuckDB's SQL with one row for each violation. Its first column, `finding`, says what
     /// is wrong; the others say where.
-    pub sql: &'static str,
+    pub sql: String,
     /// Violations that are known from the published data.
-    pub known: &'static [Known],
+    pub known: Vec<Known>,
 }
 
 /// Violations of a [`Check`] that were published or measured.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Known {
-    /// A condition on the rows of the check's query; `true` if it holds for all of them.
-    pub when: &'static str,
+    /// A condition on the rows of the check's query; by default `true`, which holds for all of them.
+    #[serde(default = "always")]
+    pub when: String,
     /// The most violations that it explains; more are a new finding.
     pub at_most: Option<u64>,
     /// The most violations that it explains, in percent of the rows of the checked table.
     pub at_most_percent: Option<f64>,
+    /// The checked tables with these violations, of a check that is described once for several tables; by default all.
+    #[serde(default)]
+    pub(crate) of: Vec<String>,
     /// The known violations, and who says so.
-    pub doc: &'static str,
+    pub doc: String,
+}
+
+fn always() -> String {
+    "true".to_owned()
 }
 
 /// A table that a query reads, and which of its parts it needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     /// The name of the table.
-    pub table: &'static str,
+    pub table: String,
     /// The parts.
     pub parts: NeededParts,
 }
 
-/// The parts of a table that a query needs in order to be right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NeededParts {
-    /// Any: each row is judged by itself, or by its neighbours in the part.
-    Any,
-    /// Any, without gaps between them.
-    Unbroken,
-    /// Those that the lake has of the first table.
-    Same,
-    /// All published parts.
-    All,
-}
-
-impl NeededParts {
-    /// The name in the descriptions, such as `unbroken`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Any => "any",
-            Self::Unbroken => "unbroken",
-            Self::Same => "same",
-            Self::All => "all",
-        }
+words! {
+    /// The parts of a table that a query needs in order to be right.
+    pub enum NeededParts {
+        /// Any: each row is judged by itself, or by its neighbours in the part.
+        Any = "any",
+        /// Any, without gaps between them.
+        Unbroken = "unbroken",
+        /// Those that the lake has of the first table.
+        Same = "same",
+        /// All published parts.
+        All = "all",
     }
 }
 
 /// A figure of a report, and the query for its numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
     /// Its name, such as `task_events_over_time`.
-    pub name: &'static str,
+    pub name: String,
     /// Its title.
-    pub title: &'static str,
+    pub title: String,
     /// The content, and how it was computed.
-    pub caption: &'static str,
+    pub caption: String,
     /// The tables that the query reads.
-    pub needs: &'static [Need],
+    pub needs: Vec<Need>,
     /// How the numbers are drawn.
     pub plot: Plot,
     /// The label of the horizontal axis.
-    pub x: &'static str,
+    pub x: String,
     /// The label of the vertical axis.
-    pub y: &'static str,
+    pub y: String,
     /// A query in DuckDB's SQL with the columns `x`, `series` and `y`, in the order of the figure; with
     /// bins, one with the rows to be put into them.
-    pub sql: &'static str,
+    pub sql: String,
     /// The intervals that the rows of the query are put into, if the figure is one over time.
     pub bins: Option<Bins>,
 }
@@ -104,13 +105,15 @@ pub struct Figure {
 ///
 /// If rows have a `file_number`, these alone decide which time is covered: that of parts without a gap, from the first
 /// time to the last one, or to the last `until`. Without the column, all rows do, as those of one part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bins {
     /// 1 on the horizontal axis, in the unit of the times.
     pub unit: u64,
-    /// The least width of an interval; a wider one is a multiple of it.
-    pub width: u64,
+    /// The least width of an interval, by default the unit; a wider one is a multiple of it.
+    pub width: Option<u64>,
     /// The most intervals.
+    #[serde(default = "most_bins")]
     pub most: u32,
     /// The time at 0 on the horizontal axis; the first time that is covered if it isn't given.
     pub origin: Option<i64>,
@@ -119,60 +122,52 @@ pub struct Bins {
     /// The time at which it ends: the first one that isn't in it.
     pub end: Option<i64>,
     /// The series that the others are percentages of.
-    pub percent_of: Option<&'static str>,
+    pub percent_of: Option<String>,
 }
 
-/// How the numbers of a [`Figure`] are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Plot {
-    /// One line for each series; x is a number.
-    Lines,
-    /// As lines, one on top of the other.
-    Areas,
-    /// One group of bars for each x, which is a text.
-    Bars,
-    /// As bars, one on top of the other.
-    Stacks,
-    /// Not at all: each row is a number with the name `x` and the unit `series`, for the top of the page.
-    Numbers,
+fn most_bins() -> u32 {
+    120
 }
 
-impl Plot {
-    /// The name in the descriptions, such as `lines`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lines => "lines",
-            Self::Areas => "areas",
-            Self::Bars => "bars",
-            Self::Stacks => "stacks",
-            Self::Numbers => "numbers",
-        }
+words! {
+    /// How the numbers of a [`Figure`] are drawn.
+    pub enum Plot {
+        /// One line for each series; x is a number.
+        Lines = "lines",
+        /// As lines, one on top of the other.
+        Areas = "areas",
+        /// One group of bars for each x, which is a text.
+        Bars = "bars",
+        /// As bars, one on top of the other.
+        Stacks = "stacks",
+        /// Not at all: each row is a number with the name `x` and the unit `series`, for the top of the page.
+        Numbers = "numbers",
     }
 }
 
 /// A table that a query makes of those of a lake, such as the lifetimes of tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryTable {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// A one-line description.
-    pub summary: &'static str,
+    pub summary: String,
     /// The tables that the query reads.
-    pub needs: &'static [Need],
+    pub needs: Vec<Need>,
     /// The columns of the result.
-    pub columns: &'static [QueryColumn],
+    pub columns: Vec<QueryColumn>,
     /// The query, in DuckDB's SQL; it ends with the order of the rows.
-    pub sql: &'static str,
+    pub sql: String,
 }
 
 /// A column of a [`QueryTable`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct QueryColumn {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// The unit of the values, if they have one.
-    pub unit: Option<&'static str>,
+    pub unit: Option<String>,
     /// Its meaning.
-    pub doc: &'static str,
+    pub doc: String,
 }

@@ -26,7 +26,7 @@ pub(super) const HELPERS: &str = include_str!("../helpers.sql");
 /// ```
 #[must_use]
 pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
-    let checks = of_table(trace.checks, table, |check| check.needs);
+    let checks = of_table(&trace.checks, table, |check| &check.needs);
     let mut sql = format!(
         "-- Checks of {}\n-- Run this in the directory of the lake. A check that returns no rows \
          has passed. A check that fails\n-- because files are missing was not made. `tracelake check` \
@@ -56,12 +56,12 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
             check.name,
             check.sentence,
             check.document,
-            needs(check.needs)
+            needs(&check.needs)
         ));
         if check.untried {
             sql.push_str("-- Not tried on published rows.\n");
         }
-        for known in check.known {
+        for known in &check.known {
             sql.push_str(&format!("-- Known{}: {}\n", limit(known), known.doc));
         }
         sql.push_str(&format!("{};\n", statement(check)));
@@ -71,7 +71,7 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
 
 /// The query of a check with its violations counted, without a semicolon.
 fn statement(check: &Check) -> String {
-    let when = |one: &Known| format!("WHEN {} THEN {} ", one.when, sql_string(one.doc));
+    let when = |one: &Known| format!("WHEN {} THEN {} ", one.when, sql_string(&one.doc));
     let cases: String = check.known.iter().map(when).collect();
     let known = if cases.is_empty() {
         "CAST(NULL AS VARCHAR)".to_owned()
@@ -81,7 +81,7 @@ fn statement(check: &Check) -> String {
     format!(
         "SELECT {} AS \"check\", finding, {known} AS known, count(*) AS violations, \
          min(violation) AS example\nFROM (\n{}\n) AS violation\nGROUP BY ALL ORDER BY ALL",
-        sql_string(check.name),
+        sql_string(&check.name),
         check.sql
     )
 }
@@ -89,7 +89,7 @@ fn statement(check: &Check) -> String {
 /// Lists the needed tables, such as `task_usage, job_events (all parts)`.
 pub(super) fn needs(needs: &[Need]) -> String {
     let shown = needs.iter().map(|need| match need.parts {
-        NeededParts::Any => need.table.to_owned(),
+        NeededParts::Any => need.table.clone(),
         NeededParts::Unbroken => format!("{} (parts without gaps)", need.table),
         NeededParts::Same => format!("{} (the same parts)", need.table),
         NeededParts::All => format!("{} (all parts)", need.table),
@@ -111,9 +111,9 @@ pub(super) fn limit(known: &Known) -> String {
 
 /// The queries of a trace, or those that are about one of its tables, as JSON.
 pub(super) fn queries(trace: &Trace, table: Option<&Table>) -> [(&'static str, Value); 3] {
-    let checks = of_table(trace.checks, table, |check| check.needs);
-    let figures = of_table(trace.figures, table, |figure| figure.needs);
-    let tables = of_table(trace.query_tables, table, |table| table.needs);
+    let checks = of_table(&trace.checks, table, |check| &check.needs);
+    let figures = of_table(&trace.figures, table, |figure| &figure.needs);
+    let tables = of_table(&trace.query_tables, table, |table| &table.needs);
     [
         ("checks", checks.into_iter().map(check).collect()),
         ("figures", figures.into_iter().map(figure).collect()),
@@ -127,7 +127,7 @@ pub(super) fn queries(trace: &Trace, table: Option<&Table>) -> [(&'static str, V
 /// The queries whose first table is the one that was asked for, or all of them.
 fn of_table<'a, T>(list: &'a [T], table: Option<&Table>, needs: fn(&T) -> &[Need]) -> Vec<&'a T> {
     let is_chosen = |one: &&T| {
-        let first = needs(one).first().map(|need| need.table);
+        let first = needs(one).first().map(|need| &*need.table);
         table.is_none_or(|table| first == Some(table.name))
     };
     list.iter().filter(is_chosen).collect()
@@ -138,7 +138,7 @@ fn check(check: &Check) -> Value {
         "name": check.name,
         "sentence": check.sentence,
         "document": check.document,
-        "needs": needs_json(check.needs),
+        "needs": needs_json(&check.needs),
         "by_part": check.by_part,
         "untried": check.untried,
         "known": check.known.iter().map(|one| json!({
@@ -154,13 +154,13 @@ fn figure(figure: &Figure) -> Value {
         "name": figure.name,
         "title": figure.title,
         "caption": figure.caption,
-        "needs": needs_json(figure.needs),
+        "needs": needs_json(&figure.needs),
         "plot": figure.plot.name(),
         "x": figure.x,
         "y": figure.y,
         "sql": figure.sql,
-        "bins": figure.bins.map(|one| json!({
-            "unit": one.unit, "width": one.width, "most": one.most, "origin": one.origin, "begin": one.begin,
+        "bins": figure.bins.as_ref().map(|one| json!({
+            "unit": one.unit, "width": one.width.unwrap_or(one.unit), "most": one.most, "origin": one.origin, "begin": one.begin,
             "end": one.end, "percent_of": one.percent_of,
         })),
     })
@@ -170,7 +170,7 @@ fn query_table(table: &QueryTable) -> Value {
     json!({
         "name": table.name,
         "summary": table.summary,
-        "needs": needs_json(table.needs),
+        "needs": needs_json(&table.needs),
         "columns": table.columns.iter().map(|one| json!({
             "name": one.name, "unit": one.unit, "doc": one.doc,
         })).collect::<Vec<_>>(),
@@ -194,11 +194,11 @@ mod tests {
     fn every_check_is_printed_with_its_views_and_what_is_known() {
         for trace in TRACES {
             let sql = checks(trace, None);
-            for check in trace.checks {
+            for check in trace.checks.iter() {
                 assert!(sql.contains(&format!("\n-- {}: {}", check.name, check.sentence)));
-                assert!(sql.contains(check.sql), "{}", check.name);
-                assert!(check.known.iter().all(|known| sql.contains(known.doc)));
-                for need in check.needs {
+                assert!(sql.contains(&check.sql), "{}", check.name);
+                assert!(check.known.iter().all(|known| sql.contains(&known.doc)));
+                for need in &check.needs {
                     assert!(sql.contains(&format!("VIEW \"{}\" AS", need.table)));
                 }
             }
@@ -215,8 +215,8 @@ mod tests {
                     .checks
                     .iter()
                     .filter(|check| check.needs[0].table == table.name)
-                    .flat_map(|check| check.needs)
-                    .map(|need| need.table)
+                    .flat_map(|check| &check.needs)
+                    .map(|need| &*need.table)
                     .collect();
                 read.sort_unstable();
                 read.dedup();

@@ -38,7 +38,7 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "archives": trace.archives.iter().map(|one| json!({
             "table": one.table, "names": one.names, "sha256": one.sha256, "size": one.size,
         })).collect::<Vec<_>>(),
-        "cells": trace.cells.map(|cells| json!({
+        "cells": trace.cells.as_ref().map(|cells| json!({
             "names": cells.names, "directory": cells.directory, "doc": cells.doc,
         })),
         "locations": trace.locations.iter().map(|one| json!({
@@ -47,8 +47,8 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "anomalies": trace.anomalies,
         "tables": chosen_tables(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
-    if let Some(given) = trace.description {
-        description["description"] = given.sha256.into();
+    if let Some(given) = &trace.description {
+        description["description"] = given.sha256.clone().into();
     }
     description["helpers"] = HELPERS.into();
     for (name, queries) in queries(trace, table) {

@@ -17,7 +17,7 @@ use crate::{Column, Table, Trace, sample};
 /// ```
 #[must_use]
 pub fn markdown(trace: &Trace, table: Option<&Table>) -> String {
-    let mut page = format!("# {}\n\n{}.\n\n", trace.name, markdown_text(trace.title));
+    let mut page = format!("# {}\n\n{}.\n\n", trace.name, markdown_text(&trace.title));
     page.push_str(&sources(trace));
     page.push_str(&origin(trace));
     page.push_str(&anomalies(trace));
@@ -51,17 +51,17 @@ pub fn dictionary(family: &[Trace]) -> String {
     let mut page = format!("# {}\n\n", first.family);
     page.push_str("| trace | what it is | described by |\n|---|---|---|\n");
     for trace in family {
-        let document = cell(trace.document);
+        let document = cell(&trace.document);
         page.push_str(&format!(
             "| `{}` | {} | {document} |\n",
             trace.name,
-            cell(trace.title)
+            cell(&trace.title)
         ));
     }
     page.push_str(&format!(
         "\nLicence: {}. Cite as: {}\n",
-        markdown_text(first.licence),
-        markdown_text(first.citation)
+        markdown_text(&first.licence),
+        markdown_text(&first.citation)
     ));
     page.push_str(
         "\nAll versions have the same columns in the lake. *No* in the column *null* means that an \
@@ -88,7 +88,7 @@ fn checks(trace: &Trace) -> String {
          their SQL.\n\n| check | promise | source | needs | known findings |\n|---|---|---|---|---|\n",
         trace.name
     );
-    for check in trace.checks {
+    for check in trace.checks.iter() {
         let known = check
             .known
             .iter()
@@ -101,9 +101,9 @@ fn checks(trace: &Trace) -> String {
         text.push_str(&format!(
             "| `{}` | {} | {} | {} | {} |\n",
             check.name,
-            cell(check.sentence),
-            cell(check.document),
-            needs(check.needs),
+            cell(&check.sentence),
+            cell(&check.document),
+            needs(&check.needs),
             cell(&known.collect::<Vec<_>>().join(" ")),
         ));
     }
@@ -124,19 +124,19 @@ fn query_tables(trace: &Trace) -> String {
     if !trace.query_tables.is_empty() {
         text.push_str("\n## Tables that `tracelake derive` makes\n");
     }
-    for table in trace.query_tables {
+    for table in trace.query_tables.iter() {
         text.push_str(&format!(
             "\n### {}\n\n{} From {}.\n\n| column | unit | meaning |\n|---|---|---|\n",
             table.name,
-            markdown_text(table.summary),
-            needs(table.needs)
+            markdown_text(&table.summary),
+            needs(&table.needs)
         ));
-        for column in table.columns {
+        for column in &table.columns {
             text.push_str(&format!(
                 "| `{}` | {} | {} |\n",
                 column.name,
-                cell(column.unit.unwrap_or_default()),
-                cell(column.doc)
+                cell(column.unit.as_deref().unwrap_or_default()),
+                cell(&column.doc)
             ));
         }
     }
@@ -146,7 +146,7 @@ fn query_tables(trace: &Trace) -> String {
 /// Time 0, the size of the download, the URLs, and the published archives.
 fn origin(trace: &Trace) -> String {
     let mut text = String::new();
-    if let Some(time_zero) = trace.time_zero {
+    if let Some(time_zero) = &trace.time_zero {
         text.push_str(&format!("\nTime 0: {}\n", markdown_text(time_zero)));
     }
     if let Some(epoch) = trace.epoch {
@@ -154,25 +154,25 @@ fn origin(trace: &Trace) -> String {
             "\nTime 0 is {epoch} s after 1970-01-01 00:00:00 UTC.\n"
         ));
     }
-    if let Some(download) = trace.download {
+    if let Some(download) = &trace.download {
         text.push_str(&format!("\nDownload: {}\n", markdown_text(download)));
     }
     if !trace.locations.is_empty() {
         text.push_str("\n| published at | files |\n|---|---|\n");
     }
-    for location in trace.locations {
+    for location in &trace.locations {
         text.push_str(&format!(
             "| `{}` | {} |\n",
             location.url,
-            cell(location.doc)
+            cell(&location.doc)
         ));
     }
-    if let Some(cells) = trace.cells {
+    if let Some(cells) = &trace.cells {
         text.push_str(&format!(
             "\nCells: {}. {} In a lake, `cell` is a partition above the file number. A directory or \
              bucket named `{}` names its cell; `--cell` names that of any other.\n",
-            quoted(cells.names),
-            markdown_text(cells.doc),
+            quoted(&cells.names),
+            markdown_text(&cells.doc),
             cells.directory,
         ));
     }
@@ -183,13 +183,15 @@ fn origin(trace: &Trace) -> String {
         "\n| archive | other names | table | size | SHA-256, from the publisher |\n\
          |---|---|---|---|---|\n",
     );
-    for archive in trace.archives {
-        let (name, others) = archive.names.split_first().unwrap_or((&"", &[]));
+    for archive in &trace.archives {
+        let Some((name, others)) = archive.names.split_first() else {
+            continue;
+        };
         text.push_str(&format!(
             "| `{name}` | {} | {} | {} | `{}` |\n",
             quoted(others),
-            archive.table.unwrap_or("all"),
-            cell(archive.size),
+            archive.table.as_deref().unwrap_or("all"),
+            cell(&archive.size),
             archive.sha256,
         ));
     }
@@ -197,7 +199,7 @@ fn origin(trace: &Trace) -> String {
 }
 
 /// Names as code, separated by commas.
-fn quoted(names: &[&str]) -> String {
+fn quoted(names: &[impl std::fmt::Display]) -> String {
     let quoted = names.iter().map(|name| format!("`{name}`"));
     quoted.collect::<Vec<_>>().join(", ")
 }
@@ -248,21 +250,21 @@ pub fn anomalies(trace: &Trace) -> String {
 
 /// The section on samples: the keys of the tables, and how other engines draw the sample of `convert --sample`.
 fn samples(trace: &Trace) -> String {
-    let Some(column) = trace.sample_keys.iter().flat_map(|key| key.columns).next() else {
+    let Some(column) = trace.sample_keys.iter().flat_map(|key| &key.columns).next() else {
         return String::new();
     };
     let mut text = "\n## Samples\n\n`convert --sample I/N` keeps the rows whose key is in class I of N, and \
                     `--sample-by` names another key than a table's own one.\nTables without the key stay whole.\n\n\
                     | key | columns | the key of |\n|---|---|---|\n"
         .to_owned();
-    for key in trace.sample_keys {
+    for key in trace.sample_keys.iter() {
         let columns: Vec<String> = key
             .columns
             .iter()
             .map(|column| format!("`{}.{}`", column.table, column.column))
             .collect();
         let defaults = key.columns.iter().filter(|column| column.is_default);
-        let own: Vec<&str> = defaults.map(|column| column.table).collect();
+        let own: Vec<&str> = defaults.map(|column| &*column.table).collect();
         text.push_str(&format!(
             "| `{}` | {} | {} |\n",
             key.name,
@@ -270,7 +272,7 @@ fn samples(trace: &Trace) -> String {
             own.join(", ")
         ));
     }
-    let name = column.column;
+    let name = &column.column;
     text + &format!(
         "\nThe class is the first 8 hexadecimal digits of the MD5 of the key's text, modulo N. Class 0 of 16 of `{}`:\n\n\
          - DuckDB: `{}`\n- Spark: `{}`\n- Python, for a key: `{}`\n- Polars, for a DataFrame `frame`: `{}`\n",
@@ -291,9 +293,9 @@ pub fn table_section(trace: &Trace, table: &Table) -> String {
 fn sources(trace: &Trace) -> String {
     format!(
         "Described by: {}. Licence: {}. Cite as: {}\n",
-        markdown_text(trace.document),
-        markdown_text(trace.licence),
-        markdown_text(trace.citation)
+        markdown_text(&trace.document),
+        markdown_text(&trace.licence),
+        markdown_text(&trace.citation)
     )
 }
 

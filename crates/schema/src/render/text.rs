@@ -23,7 +23,7 @@ pub fn overview(width: usize) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.push_str(&wrap(width, &format!("{}  ", trace.name), trace.title));
+        text.push_str(&wrap(width, &format!("{}  ", trace.name), &trace.title));
         for table in trace.all_tables() {
             let longest = trace
                 .tables
@@ -54,20 +54,20 @@ pub fn overview(width: usize) -> String {
 /// ```
 #[must_use]
 pub fn text(trace: &Trace, table: Option<&Table>, width: usize) -> String {
-    let mut text = wrap(width, &format!("{}  ", trace.name), trace.title);
-    text.push_str(&wrap(width, "described by  ", trace.document));
-    text.push_str(&wrap(width, "licence       ", trace.licence));
-    text.push_str(&wrap(width, "cite as       ", trace.citation));
-    if let Some(time_zero) = trace.time_zero {
+    let mut text = wrap(width, &format!("{}  ", trace.name), &trace.title);
+    text.push_str(&wrap(width, "described by  ", &trace.document));
+    text.push_str(&wrap(width, "licence       ", &trace.licence));
+    text.push_str(&wrap(width, "cite as       ", &trace.citation));
+    if let Some(time_zero) = &trace.time_zero {
         text.push_str(&wrap(width, "time 0        ", time_zero));
     }
-    for location in trace.locations {
+    for location in &trace.locations {
         let place = format!("{}  {}", location.url, location.doc);
         text.push_str(&wrap(width, "published at  ", &place));
     }
-    if let Some(cells) = trace.cells {
+    if let Some(cells) = &trace.cells {
         let names = cells.names.join(", ");
-        let directory = cells.directory_of(cells.names.first().unwrap_or(&""));
+        let directory = cells.directory_of(cells.names.first().map_or("", |name| name));
         let place = format!("{names}; a directory such as {directory} names its cell, or --cell");
         text.push_str(&wrap(width, "cells         ", &place));
     }
@@ -247,7 +247,7 @@ mod tests {
     fn the_overview_names_every_trace_and_table() {
         let overview = overview(WIDTH);
         for trace in TRACES {
-            assert!(overview.contains(trace.name));
+            assert!(overview.contains(&trace.name));
             assert!(
                 trace
                     .tables

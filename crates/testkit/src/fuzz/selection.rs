@@ -156,7 +156,7 @@ struct Expected {
 impl Expected {
     fn of(table: &'static Table, fields: &[usize], text: &[u8], selection: &Selection) -> Self {
         let sampled_by = trace().sampled_column(table.name, None);
-        let key = sampled_by.and_then(|key| Some(table.column(key.column)?.0));
+        let key = sampled_by.and_then(|key| Some(table.column(&key.column)?.0));
         let mut expected = Self {
             good: Vec::new(),
             bad: Vec::new(),

@@ -130,7 +130,7 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
     });
     DoneLine {
         event: "done",
-        trace: trace.name,
+        trace: &trace.name,
         converted: outcome.converted,
         committed: outcome.is_committed,
         shard: reporter.shard().map(|shard| shard.index),

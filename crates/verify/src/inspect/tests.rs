@@ -37,7 +37,7 @@ fn a_lake_is_added_up_and_its_gaps_are_listed() {
         (part.time_min, part.time_max) = (Some(times.0), Some(times.1));
         facts.push(part);
     }
-    let origin = Origin::new(trace().name, Settings::default());
+    let origin = Origin::new(&trace().name, Settings::default());
     let inventory = inspect_lake(Manifest::new(origin, Digest::of(b""), vec![facts]), true);
     assert_eq!(inventory.finished, Some(true));
     let [found] = &inventory.tables[..] else {
@@ -61,7 +61,7 @@ fn a_cell_that_lacks_a_table_is_named() {
     let table = trace().tables[0].name;
     let mut facts = TableFacts::new(table, String::new());
     facts.push(part(0, Some("a"), 1));
-    let origin = Origin::new(trace().name, Settings::default());
+    let origin = Origin::new(&trace().name, Settings::default());
     let inventory = inspect_lake(Manifest::new(origin, Digest::of(b""), vec![facts]), true);
     let cells = BTreeSet::from([Some("a"), Some("b")]);
     let lacking = absent(table, &inventory.tables, &cells);

@@ -38,7 +38,7 @@ pub fn parts_alone(facts: &TableFacts) -> Vec<String> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Completeness {
     /// The cells that a lake of some cells doesn't have.
-    pub cells: Vec<CellName>,
+    pub cells: Vec<String>,
     /// The tables that aren't complete, in the order of the trace.
     pub gaps: Vec<TableGap>,
     /// Tables whose complete size isn't known; `jobs of cell b` in a lake that is partitioned by cell.
@@ -159,12 +159,15 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
             gap,
         });
     }
-    let missing = |cell: &&CellName| !cells.contains(&Some(*cell));
-    let by_cell = trace.cells.filter(|_| cells.iter().any(Option::is_some));
+    let missing = |cell: &&String| !cells.contains(&Some(cell.as_str()));
+    let by_cell = trace
+        .cells
+        .as_ref()
+        .filter(|_| cells.iter().any(Option::is_some));
     let all = by_cell.filter(|_| !manifest.origin.synthetic);
-    let names = all.map_or(&[][..], |all| all.names).iter();
+    let names = all.map_or(&[][..], |all| &all.names).iter();
     Completeness {
-        cells: names.copied().filter(|cell| missing(&cell)).collect(),
+        cells: names.filter(missing).cloned().collect(),
         gaps,
         unknown,
         rejected: manifest.rows_rejected(),
@@ -230,7 +233,7 @@ mod tests {
             confidence: Confidence::Reported,
             source: "somebody",
         });
-        let mut trace = *trace();
+        let mut trace = trace().clone();
         trace.tables = Vec::leak(vec![table]);
         trace
     }

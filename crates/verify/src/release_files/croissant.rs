@@ -39,7 +39,7 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
     }
     let names = trace.creators.iter();
     let creators = names.map(|name| json!({"@type": "sc:Person", "name": name}));
-    let licence = licence_page(trace.licence);
+    let licence = licence_page(&trace.licence);
     let mut dataset = Map::new();
     let mut set = |key: &str, value: Value| {
         dataset.insert(key.to_owned(), value);
@@ -56,19 +56,19 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
     set("conformsTo", CONFORMS_TO.into());
     // Synthetic rows have no publisher.
     if !lake.is_synthetic() {
-        set("citeAs", trace.citation.into());
+        set("citeAs", trace.citation.clone().into());
         if !trace.creators.is_empty() {
             set("creator", creators.collect());
         }
-        if let Some(published) = trace.published {
-            set("datePublished", published.into());
+        if let Some(published) = &trace.published {
+            set("datePublished", published.as_str().into());
         }
         set(
             "license",
             licence.unwrap_or_else(|| trace.licence.to_owned()).into(),
         );
-        if let Some(url) = trace.url {
-            set("url", url.into());
+        if let Some(url) = &trace.url {
+            set("url", url.as_str().into());
         }
     }
     // The converter's version decides the bytes, so it is the version of the dataset.

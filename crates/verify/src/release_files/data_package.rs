@@ -28,12 +28,12 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     });
     // A data package needs a licence's name or path; a title alone is invalid.
     let mut licence = json!({"name": trace.licence});
-    if let Some(page) = licence_page(trace.licence) {
+    if let Some(page) = licence_page(&trace.licence) {
         licence["path"] = page.into();
     }
     let mut source = json!({"title": trace.document});
-    if let Some(url) = trace.url {
-        source["path"] = url.into();
+    if let Some(url) = &trace.url {
+        source["path"] = url.as_str().into();
     }
     let names = trace.creators.iter();
     let contributors = names.map(|name| json!({"title": name, "roles": ["creator"]}));
@@ -52,8 +52,8 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     if !lake.is_synthetic() {
         package["licenses"] = json!([licence]);
         package["sources"] = json!([source]);
-        if let Some(url) = trace.url {
-            package["homepage"] = url.into();
+        if let Some(url) = &trace.url {
+            package["homepage"] = url.as_str().into();
         }
         if !trace.creators.is_empty() {
             package["contributors"] = contributors.collect();

@@ -33,7 +33,7 @@ pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
 /// Metadata in YAML. Strings are written as JSON, which is YAML as well.
 fn front_matter(lake: &ReleasedLake<'_>) -> String {
     let text = |text: &str| Value::from(text).to_string();
-    let licence = lake.trace.licence;
+    let licence = &lake.trace.licence;
     let licence_line = if lake.is_synthetic() {
         String::new()
     } else if spdx(licence) {
@@ -46,7 +46,7 @@ fn front_matter(lake: &ReleasedLake<'_>) -> String {
         text(&lake.title()),
         text(&size_category(lake.rows())),
     );
-    let mut tags = vec!["cluster-trace", lake.trace.family, lake.trace.name];
+    let mut tags = vec!["cluster-trace", &lake.trace.family, &lake.trace.name];
     tags.extend(lake.is_synthetic().then_some("synthetic"));
     // A family of one version has its name.
     tags.dedup();
@@ -103,14 +103,15 @@ fn opening(lake: &ReleasedLake<'_>) -> String {
     }
     let page = trace
         .url
+        .as_ref()
         .map(|url| format!("Publisher's page: <{}>.\n", url.replace(['<', '>'], "")))
         .unwrap_or_default();
     format!(
         "{opening}\n## Citation\n\nThe data are the work of others. If you use them, cite:\n\n> {}\n\n\
          Licence of the data: {}. Described by: {}.\n{page}",
-        render::markdown_text(trace.citation),
-        render::markdown_text(trace.licence),
-        render::markdown_text(trace.document),
+        render::markdown_text(&trace.citation),
+        render::markdown_text(&trace.licence),
+        render::markdown_text(&trace.document),
     )
 }
 

@@ -70,8 +70,8 @@ fn sampled(lake: &ReleasedLake<'_>, sample: Sample) -> String {
             "- {}, by `{}`\n  - DuckDB: `{}`\n  - Spark: `{}`\n",
             table.name,
             key.column,
-            sample::duckdb(key.column, class, of),
-            sample::spark(key.column, class, of)
+            sample::duckdb(&key.column, class, of),
+            sample::spark(&key.column, class, of)
         );
     }
     let python = sample::python("key", class, of);
@@ -87,7 +87,7 @@ fn dangling(lake: &ReleasedLake<'_>) -> Vec<String> {
     let by = options.sample_by.as_deref();
     let key = |table: &str| {
         let column = lake.trace.sampled_column(table, by)?;
-        options.sample.map(|_| column.column)
+        options.sample.map(|_| &*column.column)
     };
     let is_sampled_alike = |table: &Table, reference: &Reference| {
         let mut columns = reference.columns.iter().zip(reference.to);

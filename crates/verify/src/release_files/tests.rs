@@ -39,7 +39,7 @@ pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
         facts.push(part);
     }
     Manifest::new(
-        Origin::new(trace().name, options),
+        Origin::new(&trace().name, options),
         Digest::of(b""),
         vec![facts],
     )
@@ -47,7 +47,7 @@ pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
 
 #[test]
 fn a_whole_trace_is_called_whole() {
-    let trace = *trace();
+    let trace = trace().clone();
     let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
     let one = manifest.tables.remove(0);
     manifest.tables = trace
@@ -90,13 +90,13 @@ fn a_synthetic_lake_names_no_authors() {
             .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
             .collect::<String>()
     };
-    let theirs = trace().creators.iter().copied().chain([trace().citation]);
-    let theirs: Vec<&str> = theirs.collect();
+    let theirs = trace().creators.iter().chain([&trace().citation]);
+    let theirs: Vec<&str> = theirs.map(String::as_str).collect();
     let published = text(&manifest);
     assert!(theirs.iter().all(|name| published.contains(name)));
     manifest.origin.synthetic = true;
     let synthetic = text(&manifest);
-    for name in theirs.into_iter().chain([trace().licence, "licenses/"]) {
+    for name in theirs.into_iter().chain([&*trace().licence, "licenses/"]) {
         assert!(!synthetic.contains(name), "{name}");
     }
     let says = "Synthetic data in the format of";
@@ -197,9 +197,9 @@ fn licences_of_spdx_have_a_page() {
 #[test]
 fn a_licence_of_a_data_package_has_a_name() {
     let manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
-    let mut trace = *trace();
+    let mut trace = trace().clone();
     for licence in ["CC-BY-4.0", "LicenseRef-own"] {
-        trace.licence = licence;
+        trace.licence = licence.to_owned();
         let lake = ReleasedLake::new(&trace, &manifest).unwrap();
         let package = data_package::data_package(&lake);
         assert_eq!(package["licenses"][0]["name"], licence);

@@ -81,15 +81,15 @@ fn spark_escapes_with_a_backslash() {
 
 #[test]
 fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
-    let trace = crate::Trace {
+    let trace = &crate::Trace {
         cells: Some(crate::Cells {
-            names: &["a"],
-            directory: "moon_{cell}",
-            doc: "The crater.",
+            names: vec!["a".to_owned()],
+            directory: "moon_{cell}".to_owned(),
+            doc: "The crater.".to_owned(),
         }),
-        ..TRACES[0]
+        ..TRACES[0].clone()
     };
-    let ddl = spark(&trace, Some(&TABLE));
+    let ddl = spark(trace, Some(&TABLE));
     assert!(
         ddl.contains("PARTITIONED BY (`cell`, `file_number`)"),
         "{ddl}"
@@ -98,7 +98,7 @@ fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
         ddl.contains("`cell` STRING COMMENT 'The crater. It is in"),
         "{ddl}"
     );
-    let ddl = duckdb(&trace, Some(&TABLE));
+    let ddl = duckdb(trace, Some(&TABLE));
     assert!(
         ddl.contains("COMMENT ON COLUMN \"odd\".\"cell\" IS 'The crater."),
         "{ddl}"
@@ -109,7 +109,7 @@ fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
         csv: crate::Csv::PLAIN,
         ..TABLE
     };
-    assert!(!duckdb(&trace, Some(&whole)).contains("cell"));
+    assert!(!duckdb(trace, Some(&whole)).contains("cell"));
     assert!(!duckdb(&TRACES[0], Some(&TABLE)).contains("cell"));
 }
 
@@ -151,11 +151,11 @@ fn the_expressions_of_a_view_follow_the_description() {
         also: None,
         doc: "",
     }];
-    let trace = crate::Trace {
+    let trace = &crate::Trace {
         epoch: None,
-        ..TRACES[0]
+        ..TRACES[0].clone()
     };
-    let duckdb = |column: &Column| selected(&trace, column, &DUCKDB).join("; ");
+    let duckdb = |column: &Column| selected(trace, column, &DUCKDB).join("; ");
     let plain = column(Kind::Integer, None, "INTEGER");
     assert_eq!(duckdb(&plain), "\"c\"");
     let invalid = Column {
@@ -181,7 +181,7 @@ fn the_expressions_of_a_view_follow_the_description() {
         ..column(Kind::Code, None, "INTEGER")
     };
     assert_eq!(
-        selected(&trace, &code, &SPARK),
+        selected(trace, &code, &SPARK),
         [r"CASE `c` WHEN 3 THEN 'it\'s' ELSE CAST(`c` AS STRING) END AS `c`"]
     );
     let ranges: &[crate::Range] = &[
@@ -204,7 +204,7 @@ fn the_expressions_of_a_view_follow_the_description() {
     );
     let mixed = column(Kind::Text, None, "STRING_HASH_OR_INTEGER");
     assert_eq!(
-        selected(&trace, &mixed, &SPARK),
+        selected(trace, &mixed, &SPARK),
         [
             "CASE WHEN `c` RLIKE '^-?[0-9]+$' THEN TRY_CAST(`c` AS BIGINT) END AS `c_integer`",
             "`c`"
