@@ -71,7 +71,7 @@ pub(crate) fn read_part(
     })?;
     Ok(Reader {
         schema: reader.schema(),
-        trace: reader.trace().name,
+        trace: &reader.trace().name,
         table: reader.table().name,
         reader: Mutex::new(Some(reader)),
         outcome,
