@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use tracelake_schema::arrow::arrow_schema;
-//! # let (trace_name, table_name) = (tracelake_schema::TRACES[0].name, tracelake_schema::TRACES[0].tables[0].name);
+//! # let (trace_name, table_name) = (&tracelake_schema::TRACES[0].name, tracelake_schema::TRACES[0].tables[0].name);
 //! # let found = || {
 //! let schema = arrow_schema(tracelake_schema::trace(trace_name)?.table(table_name)?);
 //! # Some(schema) };

@@ -16,7 +16,7 @@ use crate::description;
 /// # Example
 ///
 /// ```
-/// let names: Vec<&str> = tracelake_schema::TRACES.iter().map(|trace| trace.name).collect();
+/// let names: Vec<&str> = tracelake_schema::TRACES.iter().map(|trace| &*trace.name).collect();
 /// assert_eq!(names[0], tracelake_schema::TRACES[0].name);
 /// ```
 pub static TRACES: Traces = Traces(());
@@ -183,7 +183,7 @@ impl Index<usize> for Traces {
 /// ```
 /// use tracelake_schema::{TRACES, trace};
 ///
-/// assert_eq!(trace(TRACES[0].name), Some(&TRACES[0]));
+/// assert_eq!(trace(&TRACES[0].name), Some(&TRACES[0]));
 /// assert_eq!(trace("no such trace"), None);
 /// ```
 #[must_use]

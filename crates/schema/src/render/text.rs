@@ -14,7 +14,7 @@ pub const WIDTH: usize = 100;
 /// ```
 /// use tracelake_schema::{TRACES, render};
 ///
-/// assert!(render::overview(render::WIDTH).contains(TRACES[0].title));
+/// assert!(render::overview(render::WIDTH).contains(&TRACES[0].title));
 /// ```
 #[must_use]
 pub fn overview(width: usize) -> String {
