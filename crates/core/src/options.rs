@@ -94,22 +94,10 @@ macro_rules! option {
     ($(#[$doc:meta])* $option:ident, $what:literal {
         $($(#[$variant_doc:meta])* $variant:ident = $name:literal,)+
     }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum $option {
-            $($(#[$variant_doc])* $variant,)+
-        }
-
-        impl $option {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// The name of the value.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $name,)+
-                }
+        tracelake_schema::words! {
+            $(#[$doc])*
+            pub enum $option {
+                $($(#[$variant_doc])* $variant = $name,)+
             }
         }
 

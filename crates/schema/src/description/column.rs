@@ -168,27 +168,27 @@ impl Shared {
             "a mandatory column is never empty"
         );
         Ok(Column {
-            name: leak(&identifier(&column.name)?),
-            content: leak(&printable(&column.content)?),
+            name: leak(identifier(&column.name)?),
+            content: leak(printable(&column.content)?),
             kind,
-            format: leak(&word(&column.format)?),
+            format: leak(word(&column.format)?),
             mandatory: column.mandatory,
-            unit: column
-                .unit
-                .as_deref()
-                .map(prose)
-                .transpose()?
-                .map(|text| leak(&text)),
+            unit: column.unit.as_deref().map(prose).transpose()?.map(leak),
             fields: fields.leak(),
-            obfuscation: one_of("obfuscation", &column.obfuscation, Obfuscation::of_word)?,
+            obfuscation: one_of(
+                "obfuscation",
+                &column.obfuscation,
+                Obfuscation::ALL,
+                Obfuscation::name,
+            )?,
             codes,
             sentinels,
             ranges,
             invalid: column.invalid.clone().leak(),
-            doc: leak(&prose(&column.doc)?),
+            doc: leak(prose(&column.doc)?),
             looks: looks(column, kind)?,
             spelling: Spelling::PLAIN,
-            synthetic: leak(&column.synthetic),
+            synthetic: leak(column.synthetic.as_str()),
             empty: column.empty,
         })
     }
@@ -242,7 +242,7 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
         kind == Kind::Text || values.all(|value| value.parse::<i64>().is_ok()),
         "capture: not all values of {{{name}}} are integers"
     );
-    Ok(Some(leak(name)))
+    Ok(Some(leak(name.as_str())))
 }
 
 /// Whether a column, or anything nested in it, has what only plain fields can have.

@@ -6,7 +6,7 @@ use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
 use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
-use super::words::{date, identifier, prose, sha256, trace_name, unique, word};
+use super::words::{date, identifier, listed, named, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
 use crate::{Archive, Cells, Derived, Description, PublishedAt, Rule, Table, Trace};
 
@@ -154,7 +154,9 @@ pub(super) fn traces(
 }
 
 fn rule(name: &str) -> Result<Rule> {
-    Rule::of_word(name).map_err(|words| Fault::new(format!("rule {name:?} is not {words}")))
+    let known = named(name, Rule::ALL, Rule::name);
+    let fault = || format!("rule {name:?} is not {}", listed(Rule::ALL, Rule::name));
+    known.ok_or_else(|| Fault::new(fault()))
 }
 
 fn span([from, to]: [i64; 2]) -> Result<(i64, i64)> {

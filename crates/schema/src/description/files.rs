@@ -120,9 +120,12 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> 
                 "{name}: {value:?} can't be a piece of a file name"
             );
         }
-        let leaked = values.iter().map(|value| leak(value)).collect::<Vec<_>>();
+        let leaked = values
+            .iter()
+            .map(|value| leak(value.as_str()))
+            .collect::<Vec<_>>();
         Ok(Capture {
-            name: leak(&identifier(name)?),
+            name: leak(identifier(name)?),
             values: leaked.leak(),
         })
     });
@@ -300,7 +303,7 @@ pub(super) fn nulls(spelled: &[String]) -> Result<&'static [&'static str]> {
     unique("spelling", spelled.iter().map(String::as_str)).within("null")?;
     let beside_empty = spelled.iter().filter(|text| !text.is_empty());
     Ok(beside_empty
-        .map(|text| leak(text))
+        .map(|text| leak(text.as_str()))
         .collect::<Vec<_>>()
         .leak())
 }

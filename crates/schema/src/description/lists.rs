@@ -51,8 +51,8 @@ pub(super) fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
         Ok(Range {
             from: range.from,
             to,
-            name: leak(&word(&range.name)?),
-            doc: leak(&prose(&range.doc)?),
+            name: leak(word(&range.name)?),
+            doc: leak(prose(&range.doc)?),
         })
     };
     let ranges = list.iter().zip(next.chain([None])).map(range);
@@ -68,8 +68,8 @@ pub(super) fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
     let code = |code: &CodeSpec| {
         Ok(Code {
             value: code.value,
-            name: leak(&word(&code.name)?),
-            doc: leak(&prose(&code.doc)?),
+            name: leak(word(&code.name)?),
+            doc: leak(prose(&code.doc)?),
         })
     };
     Ok(list.iter().map(code).collect::<Result<Vec<_>>>()?.leak())
@@ -95,9 +95,9 @@ pub(super) fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         }
         Ok(Sentinel {
             value: sentinel.value,
-            name: leak(&word(&sentinel.name)?),
+            name: leak(word(&sentinel.name)?),
             also: also.map(leak),
-            doc: leak(&prose(&sentinel.doc)?),
+            doc: leak(prose(&sentinel.doc)?),
         })
     };
     Ok(list

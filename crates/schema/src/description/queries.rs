@@ -6,7 +6,7 @@ use super::fault::{Fault, Result, Within, ensure};
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
 
 use super::spec::{CheckSpec, FamilySpec, FigureSpec, QueryTableSpec, TableSpec};
-use super::words::{identifier, one_of, prose, unique};
+use super::words::{identifier, named, one_of, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
 const MAX_FILLED: usize = 4 << 20;
@@ -98,7 +98,7 @@ fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
         title: prose(&one.title)?,
         caption: prose(&one.caption)?,
         needs: needs(&one.needs, &one.sql, spec)?,
-        plot: one_of("plot", &one.plot, Plot::of_word)?,
+        plot: one_of("plot", &one.plot, Plot::ALL, Plot::name)?,
         x: prose(&one.x)?,
         y: prose(&one.y)?,
         sql: sql(&one.sql)?,
@@ -154,7 +154,7 @@ fn needs(list: &[String], sql: &str, spec: &FamilySpec) -> Result<Vec<Need>> {
         ensure!(sql.contains(table), "the query doesn't read {table}");
         Ok(Need {
             table: find(table, spec)?.name.to_string(),
-            parts: NeededParts::of_word(parts).map_err(|_| {
+            parts: named(parts, NeededParts::ALL, NeededParts::name).ok_or_else(|| {
                 Fault::new(format!(
                     "the parts {parts:?} are not any, unbroken, same or all"
                 ))

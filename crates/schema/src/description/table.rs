@@ -33,8 +33,8 @@ impl Version<'_> {
         );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
-            name: leak(&identifier(&spec.name)?),
-            summary: leak(&prose(&spec.summary).within("summary")?),
+            name: leak(identifier(&spec.name)?),
+            summary: leak(prose(&spec.summary).within("summary")?),
             columns,
             fields: fields(spec, self.name),
             files: spec.files,
@@ -53,12 +53,12 @@ impl Version<'_> {
                 .map(prose)
                 .transpose()
                 .within("required")?
-                .map(|text| leak(&text)),
+                .map(leak),
             entity: names_of(spec, &spec.entity).within("entity")?,
             primary_key: names_of(spec, &spec.primary_key).within("primary_key")?,
             references: references(spec, self.tables).within("references")?,
             time: time(spec, columns)?,
-            synthetic: leak(&spec.synthetic),
+            synthetic: leak(spec.synthetic.as_str()),
         })
     }
 }
@@ -91,7 +91,7 @@ fn names_of(table: &TableSpec, names: &[String]) -> Result<&'static [&'static st
     let known = names.iter().map(|name| {
         let is_known = table.column.iter().any(|column| *column.name == **name);
         ensure!(is_known, "{} has no column {name}", table.name);
-        Ok(leak(name))
+        Ok(leak(name.as_str()))
     });
     Ok(known.collect::<Result<Vec<_>>>()?.leak())
 }
@@ -113,7 +113,7 @@ fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Refe
         );
         Ok(Reference {
             columns: names_of(table, &spec.columns)?,
-            table: leak(&other.name),
+            table: leak(&*other.name),
             to: names_of(other, to)?,
         })
     });
@@ -155,8 +155,13 @@ fn of_version(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<
 fn published(spec: &PublishedSpec) -> Result<Published> {
     Ok(Published {
         rows: spec.rows,
-        confidence: one_of("confidence", &spec.confidence, Confidence::of_word)?,
-        source: leak(&prose(&spec.source)?),
+        confidence: one_of(
+            "confidence",
+            &spec.confidence,
+            Confidence::ALL,
+            Confidence::name,
+        )?,
+        source: leak(prose(&spec.source)?),
     })
 }
 

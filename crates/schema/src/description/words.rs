@@ -30,9 +30,10 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
         "code" => Kind::Code,
         "date-time" => {
             let zone = zone.unwrap_or_default();
-            let known = Zone::of_word(zone)
-                .map_err(|_| Fault::new(format!("zone {zone:?} is not published or none")));
-            Kind::DateTime(known?)
+            let Some(zone) = named(zone, Zone::ALL, Zone::name) else {
+                bail!("zone {zone:?} is not published or none");
+            };
+            Kind::DateTime(zone)
         }
         "struct" => Kind::Struct,
         "list" => Kind::List,
@@ -43,12 +44,25 @@ pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
 }
 
 /// The variant of an enum that a word names.
-pub(super) fn one_of<T>(
+pub(super) fn one_of<T: Copy>(
     key: &str,
     word: &str,
-    of_word: fn(&str) -> Result<T, String>,
+    all: &[T],
+    name: fn(T) -> &'static str,
 ) -> Result<T> {
-    of_word(word).map_err(|words| Fault::new(format!("{key} {word:?} is not one of {words}")))
+    let fault = || format!("{key} {word:?} is not one of {}", listed(all, name));
+    named(word, all, name).ok_or_else(|| Fault::new(fault()))
+}
+
+/// All words of an enum.
+pub(super) fn listed<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+    let words: Vec<&str> = all.iter().map(|&one| name(one)).collect();
+    words.join(", ")
+}
+
+/// The variant of an enum that a word names, if there is one.
+pub(super) fn named<T: Copy>(word: &str, all: &[T], name: fn(T) -> &'static str) -> Option<T> {
+    all.iter().copied().find(|&one| name(one) == word)
 }
 
 /// The name that a column has by convention: "disk I/O time" becomes `disk_io_time`; a slash joins, everything else
@@ -166,7 +180,7 @@ pub(super) fn printable(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-pub(crate) fn leak(text: &str) -> &'static str {
+pub(crate) fn leak(text: impl Into<Box<str>>) -> &'static str {
     Box::leak(text.into())
 }
 

@@ -1,6 +1,8 @@
-//! Enums whose variants are words of a description.
+//! Enums whose variants are words that people write.
 
 /// Defines an enum whose variants have a word each, in one place.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! words {
     ($(#[$doc:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -11,20 +13,14 @@ macro_rules! words {
 
         impl $name {
             /// Every variant.
-            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word in descriptions.
+            /// The word that people write.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
-            }
-
-            /// The variant of a word, or all words there are.
-            pub(crate) fn of_word(word: &str) -> Result<Self, String> {
-                let known = Self::ALL.into_iter().find(|one| one.name() == word);
-                known.ok_or_else(|| Self::ALL.map(Self::name).join(", "))
             }
         }
     };

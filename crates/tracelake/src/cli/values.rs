@@ -110,7 +110,7 @@ pub(super) fn rule(text: &str) -> Result<Rule, String> {
     let mut rules = Rule::ALL.iter();
     let rule = rules.find(|rule| rule.name() == text.trim());
     rule.copied().ok_or_else(|| {
-        let names = Rule::ALL.map(Rule::name);
+        let names: Vec<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
         format!("expected {}", names.join(" or "))
     })
 }
