@@ -291,6 +291,40 @@ fn a_mistake_on_an_empty_line_shows_no_line() {
 }
 
 #[test]
+fn words_that_an_enum_lacks_are_refused_with_those_that_it_has() {
+    refuses(
+        "obfuscation = \"unchanged\"",
+        "obfuscation = \"mixed\"",
+        "obfuscation \"mixed\" is not one of unchanged, hashed, ordered, rescaled, hashed-or-ordered",
+    );
+    let about = "name = \"c\"\ntitle = \"t\"\ncaption = \"c\"\nx = \"x\"\ny = \"y\"\nsql = \"SELECT 1 FROM days\"\n";
+    let cases = [
+        (
+            "plot = \"dots\"\nneeds = [\"days\"]",
+            "plot \"dots\" is not one of lines, areas, bars, stacks, numbers",
+        ),
+        (
+            "plot = \"lines\"\nneeds = [\"days some\"]",
+            "the parts \"some\" are not any, unbroken, same or all",
+        ),
+    ];
+    for (keys, message) in cases {
+        let error = parse(&format!("{SMALL}[[figure]]\n{about}{keys}\n"));
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains(message),
+            "{error:?} does not say {message:?}"
+        );
+    }
+    let table = "[derived.table]\nname = \"steps\"\nsummary = \"s\"\nfiles = \"derived\"\nrequired = \"r\"\n\
+                 [[derived.table.column]]\nname = \"a\"\ncontent = \"a\"\nkind = \"integer\"\nformat = \"I\"\n\
+                 obfuscation = \"unchanged\"\ndoc = \"d\"\nmandatory = true\n";
+    let derived = format!("{SMALL}[[derived]]\nrule = \"tree\"\nfrom = \"days\"\n{table}");
+    let error = parse(&derived).unwrap_err().to_string();
+    assert!(error.contains("rule \"tree\" is not dag"), "{error}");
+}
+
+#[test]
 fn what_would_grow_without_bound_is_refused() {
     let trace = "[[trace]]\nname = \"small-1\"\ntitle = \"one\"\ndocument = \"a letter\"\n";
     let many = SMALL.replace(trace, &trace.repeat(17));
