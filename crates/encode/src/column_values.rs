@@ -13,8 +13,10 @@ use tracelake_core::fault::Fault;
 use tracelake_schema::Column;
 
 use crate::cell::{Cell, NumberReader};
+use crate::levels::Levels;
 use crate::nodes::{MaxLevels, Node};
-use crate::row_fields::{LeafFields, RowFields};
+use crate::row_fields::RowFields;
+use crate::typed_rows::{TypedRows, TypedValues};
 use crate::value::OtherSpellings;
 
 /// The outcome of reading the values of some rows.
@@ -37,17 +39,13 @@ pub(crate) fn read(
 ) -> Result<ReadRows, ArrowError> {
     let with_fields = nodes.par_iter().zip(schema.fields().par_iter());
     let columns = with_fields.map(|(node, field)| {
-        let mut reader = LeafReader {
+        let mut reader = TextReader {
             text,
             rows,
             numbers: NumberReader::default(),
             faulty: Vec::new(),
         };
-        let top = MaxLevels {
-            definition: 0,
-            repetition: 0,
-        };
-        let values = reader.column(node, field.data_type(), top);
+        let values = column(&mut reader, node, field.data_type(), TOP);
         (values, reader.numbers.others, reader.faulty)
     });
     let columns: Vec<_> = columns.collect();
@@ -72,92 +70,151 @@ pub(crate) fn read(
     Ok(ReadRows::Batch(batch, others))
 }
 
+/// Makes arrays of rows whose values are typed; the columns are in the order of the schema.
+///
+/// # Errors
+/// See [`ColumnValues::into_array`].
+pub(crate) fn read_typed(
+    nodes: &[Node],
+    schema: &SchemaRef,
+    rows: &TypedRows,
+) -> Result<RecordBatch, ArrowError> {
+    let with_fields = nodes.par_iter().zip(schema.fields().par_iter());
+    let arrays = with_fields.map(|(node, field)| {
+        column(&mut TypedReader { rows }, node, field.data_type(), TOP).into_array()
+    });
+    let arrays: Result<Vec<_>, _> = arrays.collect();
+    RecordBatch::try_new(Arc::clone(schema), arrays?)
+}
+
+/// The levels of the values of a column that is in no other.
+const TOP: MaxLevels = MaxLevels {
+    definition: 0,
+    repetition: 0,
+};
+
 /// Reads the leaves of a column.
-struct LeafReader<'a> {
+trait LeafReader {
+    /// The levels of a leaf.
+    fn levels(&self, leaf: usize) -> &Levels;
+
+    /// Adds a value of a leaf, of this number.
+    fn push(&mut self, node: &Node, value: usize, values: &mut Values);
+}
+
+/// Reads texts.
+struct TextReader<'a> {
     text: &'a [u8],
     rows: &'a RowFields,
     numbers: NumberReader,
+    /// The rows with a value that can't be read.
     faulty: Vec<usize>,
 }
 
-impl LeafReader<'_> {
-    /// The values of a column, or of a field or an item of one. `around` has the levels of the lists around it: those
-    /// of what is in an item.
-    fn column(&mut self, node: &Node, data_type: &DataType, around: MaxLevels) -> ColumnValues {
-        let first = &self.rows.leaves[node.leaves.start];
-        // A struct that is NULL has NULLs in its fields; a list that is NULL or empty has no items.
-        let is_slot = |(definition, repetition): (u8, u8)| {
-            definition >= around.definition && repetition <= around.repetition
-        };
-        let is_valid = levels(first)
-            .filter(|entry| is_slot(*entry))
-            .map(|(definition, _)| definition >= node.levels.definition)
-            .collect();
-        let values = match data_type {
-            DataType::Struct(fields) => {
-                let columns = node.fields.iter().zip(fields);
-                let columns = columns
-                    .map(|(node, field)| self.column(node, field.data_type(), around))
-                    .collect();
-                Values::Structs(fields.clone(), columns)
-            }
-            DataType::List(item) => {
-                let inside = MaxLevels {
-                    definition: node.levels.definition + 1,
-                    repetition: node.levels.repetition,
-                };
-                let (mut items, mut ends) = (0, Vec::new());
-                for (definition, repetition) in levels(first) {
-                    if is_slot((definition, repetition)) {
-                        ends.push(items);
-                    }
-                    if definition >= inside.definition && repetition <= inside.repetition {
-                        items += 1;
-                    }
-                    if let Some(end) = ends.last_mut() {
-                        *end = items;
-                    }
-                }
-                let items = self.column(&node.fields[0], item.data_type(), inside);
-                Values::Lists(Arc::clone(item), Box::new(items), ends)
-            }
-            _ => self.leaf(node, data_type, around),
-        };
-        ColumnValues { values, is_valid }
+/// Reads typed values.
+struct TypedReader<'a> {
+    rows: &'a TypedRows,
+}
+
+impl LeafReader for TextReader<'_> {
+    fn levels(&self, leaf: usize) -> &Levels {
+        &self.rows.leaves[leaf].levels
     }
 
-    fn leaf(&mut self, node: &Node, data_type: &DataType, around: MaxLevels) -> Values {
+    fn push(&mut self, node: &Node, value: usize, values: &mut Values) {
         let leaf = &self.rows.leaves[node.leaves.start];
-        let mut fields = leaf.fields().iter().enumerate();
-        let mut values = Values::new(data_type);
-        for (definition, _) in levels(leaf) {
-            if definition < around.definition {
-                continue;
-            }
-            if definition < node.levels.definition {
-                values.push_filler();
-                continue;
-            }
-            let Some((index, (start, end))) = fields.next() else {
-                break;
-            };
-            let text = &self.text[start..end];
-            if values.push(node.column, text, &mut self.numbers).is_err() {
-                self.faulty.push(leaf.row_of(index));
-                values.push_filler();
-            }
+        let (start, end) = leaf.fields().get(value);
+        let text = &self.text[start..end];
+        if values.push(node.column, text, &mut self.numbers).is_err() {
+            self.faulty.push(leaf.levels.row_of(value));
+            values.push_filler();
         }
-        values
     }
 }
 
-/// The definition level and the repetition level of each entry of a leaf.
-fn levels(leaf: &LeafFields) -> impl Iterator<Item = (u8, u8)> {
-    let (definition, repetition) = (leaf.definition_levels(), leaf.repetition_levels());
-    (0..leaf.entries()).map(|entry| {
-        let level = |levels: &[u8]| levels.get(entry).copied().unwrap_or_default();
-        (level(definition), level(repetition))
-    })
+impl LeafReader for TypedReader<'_> {
+    fn levels(&self, leaf: usize) -> &Levels {
+        &self.rows.leaves[leaf].levels
+    }
+
+    fn push(&mut self, node: &Node, value: usize, values: &mut Values) {
+        let (typed, index) = self.rows.leaves[node.leaves.start].at(value);
+        values.push_typed(typed, index);
+    }
+}
+
+/// The values of a column, or of a field or an item of one. `around` has the levels of the lists around it: those of
+/// what is in an item.
+fn column(
+    reader: &mut impl LeafReader,
+    node: &Node,
+    data_type: &DataType,
+    around: MaxLevels,
+) -> ColumnValues {
+    // A struct that is NULL has NULLs in its fields; a list that is NULL or empty has no items.
+    let is_slot = |(definition, repetition): (u8, u8)| {
+        definition >= around.definition && repetition <= around.repetition
+    };
+    let first = reader.levels(node.leaves.start);
+    let is_valid = (first.iter())
+        .filter(|entry| is_slot(*entry))
+        .map(|(definition, _)| definition >= node.levels.definition)
+        .collect();
+    let values = match data_type {
+        DataType::Struct(fields) => {
+            let columns = node.fields.iter().zip(fields);
+            let columns = columns
+                .map(|(node, field)| column(reader, node, field.data_type(), around))
+                .collect();
+            Values::Structs(fields.clone(), columns)
+        }
+        DataType::List(item) => {
+            let inside = MaxLevels {
+                definition: node.levels.definition + 1,
+                repetition: node.levels.repetition,
+            };
+            let (mut items, mut ends) = (0, Vec::new());
+            for (definition, repetition) in first.iter() {
+                if is_slot((definition, repetition)) {
+                    ends.push(items);
+                }
+                if definition >= inside.definition && repetition <= inside.repetition {
+                    items += 1;
+                }
+                if let Some(end) = ends.last_mut() {
+                    *end = items;
+                }
+            }
+            let items = column(reader, &node.fields[0], item.data_type(), inside);
+            Values::Lists(Arc::clone(item), Box::new(items), ends)
+        }
+        _ => leaf(reader, node, data_type, around),
+    };
+    ColumnValues { values, is_valid }
+}
+
+fn leaf(
+    reader: &mut impl LeafReader,
+    node: &Node,
+    data_type: &DataType,
+    around: MaxLevels,
+) -> Values {
+    let levels: Vec<u8> = (reader.levels(node.leaves.start).iter())
+        .map(|(definition, _)| definition)
+        .collect();
+    let (mut values, mut next) = (Values::new(data_type), 0);
+    for definition in levels {
+        if definition < around.definition {
+            continue;
+        }
+        if definition < node.levels.definition {
+            values.push_filler();
+            continue;
+        }
+        reader.push(node, next, &mut values);
+        next += 1;
+    }
+    values
 }
 
 /// The values of one column.
@@ -224,6 +281,25 @@ impl Values {
             },
         }
         Ok(())
+    }
+
+    /// Adds one of some typed values.
+    fn push_typed(&mut self, typed: &TypedValues, index: usize) {
+        match (self, typed) {
+            (Self::Integers(values) | Self::DateTimes(values, _), TypedValues::Integers(typed)) => {
+                values.push(typed[index]);
+            }
+            (Self::Codes(values), TypedValues::Integers(typed)) => {
+                values.push(i32::try_from(typed[index]).expect("a code was read as 32 bits"));
+            }
+            (Self::Floats(values), TypedValues::Floats(typed)) => values.push(typed[index]),
+            (Self::Booleans(values), TypedValues::Booleans(typed)) => values.push(typed[index]),
+            (Self::Texts(bytes, ends), TypedValues::Texts(typed)) => {
+                bytes.extend_from_slice(&typed[index]);
+                ends.push(bytes.len());
+            }
+            _ => unreachable!("the values are of the type of their column"),
+        }
     }
 
     /// Adds what is in the place of NULL.

@@ -13,6 +13,7 @@ use tracelake_schema::{Syntax, Table};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::split::Records;
+use crate::typed_rows::TypedRows;
 use crate::value::OtherSpellings;
 
 /// The format of outputs, their codec and the size of their row groups, from [`Settings`], checked.
@@ -168,6 +169,12 @@ pub trait BlockBuilder: Send {
     /// # Errors
     /// When a page cannot be encoded.
     fn push_rows(&mut self, text: &[u8], rows: &RowFields) -> Result<Vec<usize>>;
+
+    /// Adds rows whose values are typed.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    fn push_typed(&mut self, rows: &TypedRows) -> Result<()>;
 
     /// Makes a block of the rows since the last one; `None` if there are none.
     ///

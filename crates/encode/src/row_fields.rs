@@ -10,6 +10,7 @@ use std::ops::Range;
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, Row};
+use crate::levels::Levels;
 use crate::nodes::{MaxLevels, Node, leaves};
 use crate::split::FieldOffsets;
 use crate::value::OtherSpellings;
@@ -20,54 +21,17 @@ use crate::value::OtherSpellings;
 /// 8 bytes a value, and a byte for each level.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LeafFields {
-    most: MaxLevels,
-    rows: usize,
+    pub(crate) levels: Levels,
     /// For each value the offset before its text, which wraps, and where it ends.
     offsets: Vec<u32>,
-    /// The level of each entry, if there are others than that of values.
-    definition_levels: Vec<u8>,
-    /// The level of each entry, if the leaf is in a list.
-    repetition_levels: Vec<u8>,
 }
 
 impl LeafFields {
     fn new(most: MaxLevels) -> Self {
         Self {
-            most,
-            rows: 0,
+            levels: Levels::new(most),
             offsets: Vec::new(),
-            definition_levels: Vec::new(),
-            repetition_levels: Vec::new(),
         }
-    }
-
-    pub(crate) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The number of values.
-    pub(crate) fn values(&self) -> usize {
-        self.offsets.len() / 2
-    }
-
-    /// The number of values and NULLs.
-    pub(crate) fn entries(&self) -> usize {
-        match self.most.definition {
-            0 => self.values(),
-            _ => self.definition_levels.len(),
-        }
-    }
-
-    pub(crate) fn is_in_list(&self) -> bool {
-        self.most.repetition > 0
-    }
-
-    pub(crate) fn definition_levels(&self) -> &[u8] {
-        &self.definition_levels
-    }
-
-    pub(crate) fn repetition_levels(&self) -> &[u8] {
-        &self.repetition_levels
     }
 
     /// The size of the entries of a column as a reader has them in memory, in bytes.
@@ -76,7 +40,7 @@ impl LeafFields {
             Kind::Text => self.fields().iter().map(|(start, end)| end - start).sum(),
             _ => 0,
         };
-        size_of::<u64>() * self.entries() + texts
+        size_of::<u64>() * self.levels.entries() + texts
     }
 
     /// The texts of the values.
@@ -88,62 +52,22 @@ impl LeafFields {
         }
     }
 
-    /// The row of a value.
-    pub(crate) fn row_of(&self, value: usize) -> usize {
-        if self.most.definition == 0 {
-            return value;
-        }
-        let levels = self.definition_levels.iter().enumerate();
-        let mut values = levels.filter(|(_, level)| **level == self.most.definition);
-        let entry = values.nth(value).map_or(0, |(entry, _)| entry);
-        match self.repetition_levels.get(..=entry) {
-            Some(levels) => levels.iter().filter(|level| **level == 0).count() - 1,
-            None => entry,
-        }
-    }
-
     #[inline]
     pub(crate) fn push(&mut self, (start, end): (u32, u32), repetition: u8) {
         self.offsets
             .extend_from_slice(&[start.wrapping_sub(1), end]);
-        self.push_level(self.most.definition, repetition);
-    }
-
-    #[inline]
-    fn push_level(&mut self, definition: u8, repetition: u8) {
-        if self.most.definition > 0 {
-            self.definition_levels.push(definition);
-        }
-        if self.most.repetition > 0 {
-            self.repetition_levels.push(repetition);
-        }
+        self.levels.push_value(repetition);
     }
 
     fn clear(&mut self) {
-        self.rows = 0;
         self.offsets.clear();
-        self.definition_levels.clear();
-        self.repetition_levels.clear();
+        self.levels.clear();
     }
 
     /// Removes what was added since the last row ended.
     fn undo(&mut self) {
-        if self.most.definition == 0 {
-            return self.offsets.truncate(2 * self.rows);
-        }
-        let mut entries = self.rows;
-        if self.most.repetition > 0 {
-            let levels = self.repetition_levels.iter().enumerate();
-            let mut starts = levels.filter(|(_, level)| **level == 0);
-            let next = starts.nth(self.rows).map(|(entry, _)| entry);
-            entries = next.unwrap_or(self.repetition_levels.len());
-            self.repetition_levels.truncate(entries);
-        }
-        let removed = self.definition_levels.iter().skip(entries);
-        let values = removed.filter(|level| **level == self.most.definition);
-        let left = self.values() - values.count();
-        self.offsets.truncate(2 * left);
-        self.definition_levels.truncate(entries);
+        self.levels.undo();
+        self.offsets.truncate(2 * self.levels.values());
     }
 }
 
@@ -212,7 +136,7 @@ impl RowFields {
     pub(crate) fn bytes(&self) -> usize {
         let leaves = self.leaves.iter();
         leaves
-            .map(|leaf| 4 * leaf.offsets.len() + 2 * leaf.entries())
+            .map(|leaf| 4 * leaf.offsets.len() + 2 * leaf.levels.entries())
             .sum()
     }
 
@@ -226,7 +150,7 @@ impl RowFields {
     pub(crate) fn end_row(&mut self) {
         self.rows += 1;
         for leaf in &mut self.leaves {
-            leaf.rows = self.rows;
+            leaf.levels.end_row(self.rows);
         }
     }
 
@@ -244,7 +168,7 @@ impl RowFields {
     /// Adds NULL, or an empty list, to leaves.
     pub(crate) fn push_null(&mut self, leaves: Range<usize>, definition: u8, repetition: u8) {
         for leaf in &mut self.leaves[leaves] {
-            leaf.push_level(definition, repetition);
+            leaf.levels.push_null(definition, repetition);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::output::{BlockBuilder, RowSource, parquet_error};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::split::Records;
+use crate::typed_rows::TypedRows;
 use crate::value::OtherSpellings;
 
 /// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
@@ -164,7 +165,7 @@ impl BlockBuilder for RowGroupBuilder {
             .map(|(columns, leaves)| {
                 let parsed = columns.iter_mut().zip(leaves).map(|(column, leaf)| {
                     let mut started = column.start(text, ChunkFields::Leaf(leaf));
-                    started.look_up(0..leaf.values());
+                    started.look_up(0..leaf.levels.values());
                     started.parse()
                 });
                 parsed.collect()
@@ -174,7 +175,7 @@ impl BlockBuilder for RowGroupBuilder {
         let faulty: BTreeSet<usize> = columns
             .flat_map(|(column, leaf)| {
                 let faults = column.faults().iter();
-                faults.map(|(value, _)| leaf.row_of(*value))
+                faults.map(|(value, _)| leaf.levels.row_of(*value))
             })
             .collect();
         if faulty.is_empty() {
@@ -183,6 +184,18 @@ impl BlockBuilder for RowGroupBuilder {
             self.others += rows.others();
         }
         Ok(faulty.into_iter().collect())
+    }
+
+    fn push_typed(&mut self, rows: &TypedRows) -> Result<()> {
+        let columns = self.columns.par_chunks_mut(GROUP).zip(rows.leaves.par_chunks(GROUP));
+        let pushed = columns.try_for_each(|(columns, leaves)| {
+            let mut with_leaves = columns.iter_mut().zip(leaves);
+            with_leaves.try_for_each(|(column, leaf)| column.push_typed(leaf))
+        });
+        pushed.map_err(encode_error)?;
+        self.rows += rows.len();
+        self.others += rows.others;
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Option<RowGroup>> {

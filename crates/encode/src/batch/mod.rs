@@ -18,6 +18,7 @@ use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::rows::CHUNK_BYTES;
 use crate::split::Records;
+use crate::typed_rows::TypedRows;
 use crate::value::OtherSpellings;
 use fields::chunk_rows;
 
@@ -112,6 +113,12 @@ impl BlockBuilder for BatchBuilder {
                 Ok(Vec::new())
             }
         }
+    }
+
+    fn push_typed(&mut self, rows: &TypedRows) -> Result<()> {
+        let batch = column_values::read_typed(&self.nodes, &self.schema, rows);
+        self.others += rows.others;
+        self.add(batch.map_err(encode_error)?)
     }
 
     /// Takes the next full batch, or else the rows that are left.

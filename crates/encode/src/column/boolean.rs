@@ -13,7 +13,7 @@ use crate::value;
 pub(super) struct Boolean;
 
 impl PhysicalKind for Boolean {
-    number_kind!();
+    number_kind!(Booleans, Number::from);
     type Cache = TextCache;
     const HAS_DICTIONARY: bool = false;
 

@@ -32,7 +32,7 @@ fn upper_bound(max: f64) -> f64 {
 }
 
 impl PhysicalKind for Double {
-    number_kind!();
+    number_kind!(Floats, from_float);
     type Cache = NumberCache;
 
     const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = Some((Spelling::Float, |bits| {

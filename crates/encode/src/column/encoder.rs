@@ -1,5 +1,7 @@
 //! The encoder of one column, for every physical kind.
 
+use std::sync::Arc;
+
 use parquet::basic::Encoding;
 use parquet::bloom_filter::Sbbf;
 use parquet::schema::types::ColumnDescPtr;
@@ -16,6 +18,7 @@ use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use super::page::{PageBuffer, PageValues};
 use crate::nodes::MaxLevels;
+use crate::typed_rows::{LeafData, TypedValues};
 use crate::value::{OtherSpellings, Spelled};
 
 /// A page ends after the chunk of text that brings it to this many rows. Smaller pages let readers skip more of what
@@ -85,6 +88,8 @@ pub(super) struct Encoder<K: PhysicalKind> {
     pub(super) faults: Vec<(usize, Fault)>,
     /// Of all finished column chunks.
     pub(super) min_max: Option<MinMax<K::Value>>,
+    /// The dictionary that typed values came with last, and what each of its values is in this one.
+    pub(super) known: Option<(Arc<TypedValues>, Vec<Found>)>,
     /// The records of a chunk of text whose field was accepted as NULL.
     pub(super) nulls: Vec<usize>,
     pub(super) others: OtherSpellings,
@@ -112,6 +117,7 @@ impl<K: PhysicalKind> Encoder<K> {
             parsed: Vec::new(),
             faults: Vec::new(),
             min_max: None,
+            known: None,
             nulls: Vec::new(),
             others: OtherSpellings::default(),
         }
@@ -138,6 +144,54 @@ impl<K: PhysicalKind> Encoder<K> {
             self.cache.insert(text, field, index, self.dictionary.len());
         }
         Found::at(index)
+    }
+
+    /// Adds typed values to the page, or to `found` their indices.
+    pub(super) fn add_typed(&mut self, data: &LeafData) {
+        let Self {
+            found,
+            page,
+            dictionary,
+            known,
+            ..
+        } = self;
+        found.clear();
+        if let Some(plain) = page.plain() {
+            let mut add = |values: &TypedValues, index| {
+                K::with_typed(values, index, |value| plain.add(value));
+                found.push(Found::UNKNOWN);
+            };
+            return match data {
+                LeafData::Values(values) => (0..values.len()).for_each(|index| add(values, index)),
+                LeafData::Indices(values, indices) => {
+                    let mut indices = indices.iter();
+                    indices.for_each(|index| add(values, *index as usize));
+                }
+            };
+        }
+        let mut intern = |values: &TypedValues, index| {
+            Found::at(K::with_typed(values, index, |value| dictionary.intern(value)))
+        };
+        match data {
+            LeafData::Values(values) => {
+                found.extend((0..values.len()).map(|index| intern(values, index)));
+            }
+            LeafData::Indices(values, indices) => {
+                // A value of a dictionary is looked up once.
+                let is_known = known.as_ref().is_some_and(|(of, _)| Arc::ptr_eq(of, values));
+                if !is_known {
+                    *known = Some((Arc::clone(values), vec![Found::UNKNOWN; values.len()]));
+                }
+                let Some((_, known)) = known else { return };
+                found.extend(indices.iter().map(|&index| {
+                    let index = index as usize;
+                    if known[index] == Found::UNKNOWN {
+                        known[index] = intern(values, index);
+                    }
+                    known[index]
+                }));
+            }
+        }
     }
 
     /// Writes all later values of the column chunk PLAIN.

@@ -19,7 +19,7 @@ macro_rules! int64_kind {
         pub(super) struct $kind;
 
         impl PhysicalKind for $kind {
-            number_kind!();
+            number_kind!(Integers, Number::from);
             type Cache = $cache;
 
             const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = $numbers;
@@ -95,7 +95,7 @@ impl Int32 {
 }
 
 impl PhysicalKind for Int32 {
-    number_kind!();
+    number_kind!(Integers, Number::from);
     type Cache = NumberCache;
 
     const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = Some((Spelling::Integer, |bits| {

@@ -14,6 +14,7 @@ use super::found::{Found, Span};
 use super::min_max::MinMax;
 use crate::plain_numbers::{self, PlainNumbers};
 use crate::split::FieldOffsets;
+use crate::typed_rows::TypedValues;
 
 /// A number as values are compared and stored: integers, codes and booleans as they are, floats as
 /// [`from_float`](super::double::from_float) maps them.
@@ -82,6 +83,13 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     /// The value of a parsed field; only a text needs its bytes.
     fn value<'a>(parsed: &'a Self::Parsed, field: impl FnOnce() -> &'a [u8]) -> &'a Self::Value;
 
+    /// Gives `take` one of some typed values.
+    fn with_typed<R>(
+        values: &TypedValues,
+        index: usize,
+        take: impl FnOnce(&Self::Value) -> R,
+    ) -> R;
+
     /// Appends a value in PLAIN encoding; a boolean as a byte, see [`Self::finish_plain`].
     fn encode_plain(value: &Self::Value, out: &mut Vec<u8>);
 
@@ -143,15 +151,26 @@ macro_rules! statistics {
     }};
 }
 
-/// The parts of [`PhysicalKind`] in which all numbers are alike.
+/// The parts of [`PhysicalKind`] in which all numbers are alike; typed values of a variant become numbers.
 macro_rules! number_kind {
-    () => {
+    ($variant:ident, $number:expr) => {
         type Value = Number;
         type Parsed = Number;
         type Values = Vec<Number>;
 
         fn value<'a>(parsed: &'a Number, _field: impl FnOnce() -> &'a [u8]) -> &'a Number {
             parsed
+        }
+
+        fn with_typed<R>(
+            values: &crate::typed_rows::TypedValues,
+            index: usize,
+            take: impl FnOnce(&Number) -> R,
+        ) -> R {
+            match values {
+                crate::typed_rows::TypedValues::$variant(values) => take(&$number(values[index])),
+                _ => unreachable!("the values are of the type of their column"),
+            }
         }
     };
 }

@@ -9,7 +9,7 @@ use super::found::Found;
 use super::kind::PhysicalKind;
 use super::min_max::MinMax;
 use crate::nodes::MaxLevels;
-use crate::row_fields::LeafFields;
+use crate::levels::Levels;
 
 /// The indices that spare buffers have room for: 16 MiB.
 pub(super) const SPARE_INDICES: usize = 4 << 20;
@@ -199,7 +199,7 @@ impl<K: PhysicalKind> PageBuffer<K> {
     }
 
     /// Adds rows that come with their levels. The values have an index each, or were added PLAIN and nothing is found.
-    pub(super) fn add_leaf(&mut self, found: &[Found], leaf: &LeafFields) {
+    pub(super) fn add_leaf(&mut self, found: &[Found], leaf: &Levels) {
         if !found.is_empty() {
             self.extend_indices(found);
         }
@@ -208,10 +208,10 @@ impl<K: PhysicalKind> PageBuffer<K> {
         if nulls + self.nulls > 0 {
             self.fill_levels();
             self.definition_levels
-                .extend_from_slice(leaf.definition_levels());
+                .extend_from_slice(leaf.definition());
         }
         self.repetition_levels
-            .extend_from_slice(leaf.repetition_levels());
+            .extend_from_slice(leaf.repetition());
         self.rows += leaf.rows();
         self.entries += entries;
         self.nulls += nulls;

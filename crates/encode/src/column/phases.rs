@@ -13,6 +13,7 @@ use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use crate::row_fields::LeafFields;
 use crate::split::FieldOffsets;
+use crate::typed_rows::LeafValues;
 use crate::value::{OtherSpellings, Spelled, other_spelling};
 
 /// The fields of a column in a chunk of text.
@@ -44,6 +45,12 @@ pub(crate) trait ColumnEncoder: Send {
     /// Starts with a chunk of text.
     fn start<'a>(&'a mut self, text: &'a [u8], fields: ChunkFields<'a>)
     -> Box<dyn LookUp<'a> + 'a>;
+
+    /// Adds typed values, none of which has a fault.
+    ///
+    /// # Errors
+    /// When a page cannot be encoded.
+    fn push_typed(&mut self, leaf: &LeafValues) -> Result<()>;
 
     /// Makes a column chunk of the rows since the last one, and starts over.
     ///
@@ -111,6 +118,15 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         })
     }
 
+    fn push_typed(&mut self, leaf: &LeafValues) -> Result<()> {
+        self.add_typed(&leaf.data);
+        self.page.add_leaf(&self.found, &leaf.levels);
+        if leaf.levels.is_in_list() {
+            self.list_bytes += leaf.decoded_bytes();
+        }
+        self.end_what_is_full()
+    }
+
     fn finish(&mut self) -> Result<EncodedChunk> {
         let dictionary = self.end_page()?;
         match dictionary {
@@ -129,6 +145,7 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
         (self.indexed_values, self.list_bytes) = (0, 0);
         self.cache.clear();
         self.dictionary.clear();
+        self.known = None;
         Ok(encoded)
     }
 
@@ -315,8 +332,8 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
             });
         }
         if let ChunkFields::Leaf(leaf) = fields {
-            encoder.page.add_leaf(found, leaf);
-            if leaf.is_in_list() {
+            encoder.page.add_leaf(found, &leaf.levels);
+            if leaf.levels.is_in_list() {
                 encoder.list_bytes += leaf.decoded_bytes(encoder.column);
             }
         } else if all_found {

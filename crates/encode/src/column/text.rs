@@ -10,6 +10,7 @@ use super::kind::PhysicalKind;
 use super::min_max::MinMax;
 use super::text_cache::TextCache;
 use crate::split::FieldOffsets;
+use crate::typed_rows::TypedValues;
 use crate::value;
 
 /// The longest text that goes into statistics, in bytes; a longer one, which would bloat the footer, is shortened.
@@ -80,6 +81,13 @@ impl PhysicalKind for Text {
 
     fn value<'a>(_parsed: &'a (), field: impl FnOnce() -> &'a [u8]) -> &'a [u8] {
         field()
+    }
+
+    fn with_typed<R>(values: &TypedValues, index: usize, take: impl FnOnce(&[u8]) -> R) -> R {
+        match values {
+            TypedValues::Texts(values) => take(&values[index]),
+            _ => unreachable!("the values are of the type of their column"),
+        }
     }
 
     fn encode_plain(value: &[u8], out: &mut Vec<u8>) {

@@ -254,8 +254,8 @@ fn numbers_in_lists_are_those_of_the_plain_reader() {
         let mut texts = RowTexts::of(json.nodes.clone());
         texts.push(&plain.expect("a row"));
         let (found, plain) = (&rows.leaves[0], &texts.rows.leaves[0]);
-        assert_eq!(found.definition_levels(), plain.definition_levels());
-        assert_eq!(found.repetition_levels(), plain.repetition_levels());
+        assert_eq!(found.levels.definition(), plain.levels.definition());
+        assert_eq!(found.levels.repetition(), plain.levels.repetition());
     }
     for items in [
         "0.5,",

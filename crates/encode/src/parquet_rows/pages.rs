@@ -1,0 +1,341 @@
+//! The pages of a column chunk, decoded up to the values of a leaf.
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use parquet::basic::{Encoding, Type as Physical};
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReader, get_column_reader};
+use parquet::data_type::ByteArray;
+use parquet::errors::{ParquetError, Result};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
+
+use super::cast::Stored;
+use super::runs::Runs;
+
+/// The most items of lists in a page: their levels are kept as long as the page is.
+const LIST_ENTRIES: usize = 1 << 24;
+
+/// A data page.
+pub(super) struct DataPage {
+    /// Entries that are still to be read.
+    pub(super) left: usize,
+    /// The rest of the definition levels; `None` if every entry is a value.
+    pub(super) definition: Option<Runs>,
+    /// In a list, the definition and repetition levels of all entries.
+    list: Vec<(u8, u8)>,
+    pub(super) values: PageValues,
+}
+
+/// The values of a page that are still to be read.
+pub(super) enum PageValues {
+    Plain(PlainValues),
+    /// Indices of the dictionary.
+    Indices(Runs),
+    /// Booleans in runs.
+    Truths(Runs),
+    /// In an encoding that the Parquet crate decodes.
+    Other(Box<ColumnReader>),
+}
+
+/// Values in PLAIN encoding.
+pub(super) struct PlainValues {
+    bytes: Bytes,
+    physical: Physical,
+    /// Of booleans, the bit of the first byte to read next.
+    bit: u32,
+}
+
+pub(super) fn broken(reason: impl Into<String>) -> ParquetError {
+    ParquetError::General(reason.into())
+}
+
+impl DataPage {
+    /// Takes a page apart.
+    ///
+    /// # Errors
+    /// If it is shorter than it says, or encoded in a way that isn't read.
+    pub(super) fn of(page: Page, descriptor: &ColumnDescPtr) -> Result<Self> {
+        let in_list = descriptor.max_rep_level() > 0;
+        let is_optional = descriptor.max_def_level() > 0;
+        let width = |most: i16| (i16::BITS - most.leading_zeros()) as usize;
+        let levels = |bytes: Bytes, most: i16| Some(Runs::new(bytes, width(most)));
+        let (most_rep, most_def) = (descriptor.max_rep_level(), descriptor.max_def_level());
+        let (mut repetition, mut definition) = (None, None);
+        let (entries, encoding, mut bytes) = match page {
+            Page::DataPage {
+                mut buf,
+                num_values,
+                encoding,
+                def_level_encoding,
+                rep_level_encoding,
+                ..
+            } => {
+                let mut with_length = |encoding: Encoding| match encoding {
+                    Encoding::RLE => take_with_length(&mut buf),
+                    other => Err(broken(format!("has levels in the encoding {other}"))),
+                };
+                if in_list {
+                    repetition = levels(with_length(rep_level_encoding)?, most_rep);
+                }
+                if is_optional {
+                    definition = levels(with_length(def_level_encoding)?, most_def);
+                }
+                (num_values, encoding, buf)
+            }
+            Page::DataPageV2 {
+                mut buf,
+                num_values,
+                encoding,
+                rep_levels_byte_len,
+                def_levels_byte_len,
+                ..
+            } => {
+                let rep_bytes = take(&mut buf, rep_levels_byte_len)?;
+                let def_bytes = take(&mut buf, def_levels_byte_len)?;
+                if in_list {
+                    repetition = levels(rep_bytes, most_rep);
+                }
+                if is_optional {
+                    definition = levels(def_bytes, most_def);
+                }
+                (num_values, encoding, buf)
+            }
+            Page::DictionaryPage { .. } => return Err(broken("has a second dictionary")),
+        };
+        let left = entries as usize;
+        if in_list && left > LIST_ENTRIES {
+            return Err(broken(format!(
+                "has a page of {left} items of lists; at most {LIST_ENTRIES} are read"
+            )));
+        }
+        let list = match (&mut definition, &mut repetition) {
+            (Some(definition), Some(repetition)) => {
+                list_levels(left, definition, repetition)
+                    .ok_or_else(|| broken("has too few levels"))?
+            }
+            _ => Vec::new(),
+        };
+        let physical = descriptor.physical_type();
+        let values = match encoding {
+            Encoding::PLAIN => PageValues::Plain(PlainValues::new(bytes, physical)),
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                // A page without values may lack the width, too.
+                let width = if bytes.is_empty() { 0 } else { bytes.get_u8() };
+                if width > 32 {
+                    return Err(broken(format!("has indices of {width} bits")));
+                }
+                PageValues::Indices(Runs::new(bytes, width.into()))
+            }
+            Encoding::RLE if physical == Physical::BOOLEAN => {
+                PageValues::Truths(Runs::new(take_with_length(&mut bytes)?, 1))
+            }
+            encoding => {
+                let values = match &definition {
+                    Some(_) if in_list => {
+                        let is_value = |(level, _): &&(u8, u8)| i16::from(*level) == most_def;
+                        Some(list.iter().filter(is_value).count())
+                    }
+                    Some(definition) => definition.clone().count(left, most_def),
+                    None => Some(left),
+                };
+                let values = values.ok_or_else(|| broken("has too few levels"))?;
+                PageValues::Other(Box::new(other_values(bytes, encoding, values, descriptor)?))
+            }
+        };
+        Ok(Self {
+            left,
+            definition,
+            list,
+            values,
+        })
+    }
+
+    /// The levels of the next entry of a list.
+    pub(super) fn list_level(&self) -> Option<(u8, u8)> {
+        let at = self.list.len() - self.left;
+        self.list.get(at).copied()
+    }
+}
+
+/// The definition and repetition levels of the entries of a page.
+fn list_levels(
+    entries: usize,
+    definition: &mut Runs,
+    repetition: &mut Runs,
+) -> Option<Vec<(u8, u8)>> {
+    let mut levels = Vec::with_capacity(entries);
+    let narrow = |level: u32| u8::try_from(level).unwrap_or(u8::MAX);
+    definition.read(entries, |level| levels.push((narrow(level), 0)))?;
+    let mut next = levels.iter_mut();
+    repetition.read(entries, |level| {
+        if let Some((_, repetition)) = next.next() {
+            *repetition = narrow(level);
+        }
+    })?;
+    Some(levels)
+}
+
+impl PageValues {
+    /// Reads values that aren't indices, in order.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub(super) fn read(&mut self, count: usize, mut each: impl FnMut(Stored)) -> Result<()> {
+        let too_few = || broken("has a page with too few values");
+        match self {
+            Self::Plain(plain) => {
+                for _ in 0..count {
+                    each(plain.next().ok_or_else(too_few)?);
+                }
+                Ok(())
+            }
+            Self::Truths(runs) => runs
+                .read(count, |value| each(Stored::Boolean(value != 0)))
+                .ok_or_else(too_few),
+            Self::Other(reader) => read_other(reader, count, each),
+            Self::Indices(_) => unreachable!("indices are looked up"),
+        }
+    }
+}
+
+impl PlainValues {
+    fn new(bytes: Bytes, physical: Physical) -> Self {
+        Self {
+            bytes,
+            physical,
+            bit: 0,
+        }
+    }
+
+    /// The values of a dictionary.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub(super) fn of_dictionary(page: Page, physical: Physical) -> Result<(usize, Self)> {
+        let Page::DictionaryPage {
+            buf,
+            num_values,
+            encoding,
+            ..
+        } = page
+        else {
+            unreachable!("the page is a dictionary");
+        };
+        if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
+            return Err(broken(format!("has a dictionary in the encoding {encoding}")));
+        }
+        Ok((num_values as usize, Self::new(buf, physical)))
+    }
+
+    pub(super) fn next(&mut self) -> Option<Stored> {
+        let bytes = &mut self.bytes;
+        Some(match self.physical {
+            Physical::INT64 => Stored::Integer(bytes.try_get_i64_le().ok()?),
+            Physical::INT32 => Stored::Integer(bytes.try_get_i32_le().ok()?.into()),
+            Physical::DOUBLE => Stored::Float(bytes.try_get_f64_le().ok()?),
+            Physical::FLOAT => Stored::Float(bytes.try_get_f32_le().ok()?.into()),
+            Physical::BOOLEAN => {
+                let value = bytes.first()? >> self.bit & 1 == 1;
+                self.bit = (self.bit + 1) % 8;
+                if self.bit == 0 {
+                    bytes.advance(1);
+                }
+                Stored::Boolean(value)
+            }
+            _ => {
+                let length = bytes.try_get_u32_le().ok()?;
+                Stored::Bytes(take(bytes, length).ok()?)
+            }
+        })
+    }
+}
+
+fn take(bytes: &mut Bytes, length: u32) -> Result<Bytes> {
+    match length as usize {
+        length if length <= bytes.len() => Ok(bytes.split_to(length)),
+        _ => Err(broken("has a page that is too short")),
+    }
+}
+
+/// Takes bytes after their length.
+fn take_with_length(bytes: &mut Bytes) -> Result<Bytes> {
+    let length = bytes.try_get_u32_le().map_err(|_| broken("has a page that is too short"))?;
+    take(bytes, length)
+}
+
+/// A reader of the values of one page, as if their column were mandatory.
+fn other_values(
+    bytes: Bytes,
+    encoding: Encoding,
+    values: usize,
+    descriptor: &ColumnDescPtr,
+) -> Result<ColumnReader> {
+    let field = Type::primitive_type_builder(descriptor.name(), descriptor.physical_type());
+    let flat = ColumnDescriptor::new(Arc::new(field.build()?), 0, 0, descriptor.path().clone());
+    let num_values = u32::try_from(values).map_err(|error| broken(error.to_string()))?;
+    let page = Page::DataPage {
+        buf: bytes,
+        num_values,
+        encoding,
+        def_level_encoding: Encoding::RLE,
+        rep_level_encoding: Encoding::RLE,
+        statistics: None,
+    };
+    Ok(get_column_reader(Arc::new(flat), Box::new(OnePage(Some(page)))))
+}
+
+fn read_other(reader: &mut ColumnReader, count: usize, mut each: impl FnMut(Stored)) -> Result<()> {
+    macro_rules! read {
+        ($reader:expr, $stored:expr) => {{
+            let mut values = Vec::with_capacity(count.min(1 << 16));
+            $reader.read_records(count, None, None, &mut values)?;
+            let read = values.len();
+            values.into_iter().map($stored).for_each(&mut each);
+            read
+        }};
+    }
+    let read = match reader {
+        ColumnReader::BoolColumnReader(reader) => read!(reader, Stored::Boolean),
+        ColumnReader::Int32ColumnReader(reader) => read!(reader, |it: i32| Stored::Integer(it.into())),
+        ColumnReader::Int64ColumnReader(reader) => read!(reader, Stored::Integer),
+        ColumnReader::FloatColumnReader(reader) => read!(reader, |it: f32| Stored::Float(it.into())),
+        ColumnReader::DoubleColumnReader(reader) => read!(reader, Stored::Float),
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            read!(reader, |it: ByteArray| Stored::Bytes(Bytes::copy_from_slice(it.data())))
+        }
+        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
+            unreachable!("no column is cast from these")
+        }
+    };
+    match read == count {
+        true => Ok(()),
+        false => Err(broken("has a page with too few values")),
+    }
+}
+
+/// A page as a column chunk.
+struct OnePage(Option<Page>);
+
+impl Iterator for OnePage {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take().map(Ok)
+    }
+}
+
+impl PageReader for OnePage {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        Ok(self.0.take())
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        Ok(None)
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        self.0 = None;
+        Ok(())
+    }
+}
