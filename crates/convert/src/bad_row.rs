@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::Path;
 
 use base64::Engine;
@@ -44,14 +43,12 @@ use crate::fit::{count_named, fits_row, is_json, is_json_array, plain_fields};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BadRow<'a> {
-    /// Its line, from 1.
-    pub line: u64,
-    /// Its first byte in the decompressed text, from 0.
-    pub byte: u64,
-    /// The row, without its line ending.
+    /// Where it is.
+    pub place: Place,
+    /// The row, without its line ending; that of a Parquet file as JSON.
     pub raw: Cow<'a, [u8]>,
-    /// The bytes of the faulty field in the row; all of them if the row's shape is wrong.
-    pub field: Range<usize>,
+    /// The faulty value. If the row's shape is wrong, all of it.
+    pub value: Cow<'a, [u8]>,
     /// The column of the field; `None` if the row's shape is wrong.
     pub column: Option<&'static Column>,
     /// The part of the column, such as `.cpus` or `[1].name`; empty if the column is a single value.
@@ -60,6 +57,35 @@ pub struct BadRow<'a> {
     pub fault: Fault,
     /// How many rows of the file's first chunk are bad, if this row is in it.
     pub first_chunk: Option<BadShare>,
+}
+
+/// Where a row is in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a text.
+    Line {
+        /// Its line, from 1.
+        line: u64,
+        /// Its first byte in the decompressed text, from 0.
+        byte: u64,
+        /// The first byte of the faulty value in the row, from 0.
+        field: u64,
+    },
+    /// In a Parquet file.
+    Row {
+        /// Its row group, from 1.
+        row_group: u64,
+        /// Its number in the file, from 1.
+        row: u64,
+    },
+}
+
+impl Place {
+    /// Whether it is the first row of its file.
+    #[must_use]
+    pub fn is_first(self) -> bool {
+        matches!(self, Self::Line { line: 1, .. } | Self::Row { row: 1, .. })
+    }
 }
 
 /// How many rows of the first chunk of a file are bad.
@@ -91,14 +117,22 @@ const SHOWN: usize = 80;
 /// A line of a rejects file.
 #[derive(Serialize)]
 struct RejectsLine<'a> {
-    line: u64,
-    byte: u64,
+    #[serde(flatten)]
+    place: RejectsPlace,
     column: Option<String>,
     reason: String,
     raw: &'a str,
     /// The row, if `raw` can't hold it because it isn't UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     raw_base64: Option<String>,
+}
+
+/// Where a row of a rejects file is.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RejectsPlace {
+    Line { line: u64, byte: u64 },
+    Row { row_group: u64, row: u64 },
 }
 
 /// Spellings of NULL by pandas, which drafts keep as they are.
@@ -121,17 +155,12 @@ impl BadRow<'_> {
         Self::index,
     ];
 
-    /// The bytes of the faulty field.
-    #[must_use]
-    pub fn field(&self) -> &[u8] {
-        &self.raw[self.field.clone()]
-    }
-
     /// Copies the row, to borrow nothing.
     #[must_use]
     pub fn into_owned(self) -> BadRow<'static> {
         BadRow {
             raw: Cow::Owned(self.raw.into_owned()),
+            value: Cow::Owned(self.value.into_owned()),
             inner: Cow::Owned(self.inner.into_owned()),
             ..self
         }
@@ -145,11 +174,20 @@ impl BadRow<'_> {
             Some(column) => format!("{table}.{}{}", column.name, self.inner),
             None => table.to_owned(),
         };
-        let error = Error::new(ErrorKind::Misfit, self.reason())
+        let error = match self.place {
+            Place::Line {
+                line, field: at, ..
+            } => Error::new(ErrorKind::Misfit, self.reason()).line(line, Some(at + 1)),
+            Place::Row { row_group, row } => {
+                let reason = self.reason();
+                let reason = format!("row {row}, in row group {row_group}: {reason}");
+                Error::new(ErrorKind::Misfit, reason)
+            }
+        };
+        let error = error
             .at(path)
-            .line(self.line, Some(self.field.start as u64 + 1))
             .field(field)
-            .of_value(escape(self.field(), SHOWN));
+            .of_value(escape(&self.value, SHOWN));
         let hint = match (self.hint(order), self.first_chunk) {
             (Some(hint), _) => hint,
             (None, Some(share)) if share.is_nearly_all() => wrong_file(share),
@@ -178,8 +216,10 @@ impl BadRow<'_> {
         let text = str::from_utf8(&self.raw);
         let lossy = String::from_utf8_lossy(&self.raw);
         let line = RejectsLine {
-            line: self.line,
-            byte: self.byte,
+            place: match self.place {
+                Place::Line { line, byte, .. } => RejectsPlace::Line { line, byte },
+                Place::Row { row_group, row } => RejectsPlace::Row { row_group, row },
+            },
             column: self
                 .column
                 .map(|column| format!("{}{}", column.name, self.inner)),
@@ -198,12 +238,15 @@ impl BadRow<'_> {
     fn reason(&self) -> String {
         match self.fault {
             Fault::Empty | Fault::Absent | Fault::BlankLine => self.fault.to_string(),
-            fault => format!("{fault}: '{}'", escape(self.field(), SHOWN)),
+            fault => format!("{fault}: '{}'", escape(&self.value, SHOWN)),
         }
     }
 
     /// Guesses what the file is instead, and what to do about it.
     fn hint(&self, order: &FieldOrder) -> Option<String> {
+        if let Place::Row { .. } = self.place {
+            return None;
+        }
         Self::HINTS.iter().find_map(|hint| hint(self, order))
     }
 
@@ -223,7 +266,7 @@ impl BadRow<'_> {
             ),
         ];
         let mark = marks.iter().find(|(mark, _)| self.raw.starts_with(mark));
-        let (_, what) = mark.filter(|_| self.line == 1)?;
+        let (_, what) = mark.filter(|_| self.place.is_first())?;
         let may_have_one = self.fault == Fault::ByteOrderMark && is_described_csv(order);
         Some(match may_have_one {
             true => looks_like(&format!(
@@ -239,7 +282,7 @@ impl BadRow<'_> {
             let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
             is_blank(field.first()) || is_blank(field.last())
         };
-        let is_of_value = self.column.is_some() && is_padded(self.field());
+        let is_of_value = self.column.is_some() && is_padded(&self.value);
         let may_trim = is_described_csv(order) && !order.table.csv.trim;
         (is_of_value && may_trim).then(|| {
             looks_like("blanks around fields: write trim = true in [table.csv] of the description")
@@ -247,7 +290,7 @@ impl BadRow<'_> {
     }
 
     fn other_file(&self, _: &FieldOrder) -> Option<String> {
-        let magic = Magic::of_text(&self.raw).filter(|_| self.line == 1)?;
+        let magic = Magic::of_text(&self.raw).filter(|_| self.place.is_first())?;
         Some(looks_like(&format!("{}: {}", magic.is, magic.remedy)))
     }
 
@@ -257,7 +300,7 @@ impl BadRow<'_> {
         let expects_json = order.table.syntax == Syntax::Json;
         let what = match (expects_json, is_json) {
             // An object is one row; a list of them is not.
-            (_, false) if self.line == 1 && is_json_array(&self.raw) => ARRAY,
+            (_, false) if self.place.is_first() && is_json_array(&self.raw) => ARRAY,
             (true, false) if self.raw.contains(&b',') => {
                 return Some(looks_like(&format!(
                     "CSV, and {} is published as JSON lines: take the published file",
@@ -283,7 +326,7 @@ impl BadRow<'_> {
         let fields = plain_fields(&self.raw);
         let named = |table: &Table| count_named(table, &fields);
         // Only a header is a whole row of words; this one has other names.
-        let is_words = self.line == 1
+        let is_words = self.place.is_first()
             && fields.len() > 2
             && fields.iter().all(|field| {
                 field.is_empty() || field.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -325,13 +368,13 @@ impl BadRow<'_> {
     }
 
     fn binary(&self, _: &FieldOrder) -> Option<String> {
-        let is_binary = self.field().contains(&0) && self.column.is_none();
+        let is_binary = self.value.contains(&0) && self.column.is_none();
         is_binary.then(|| looks_like("binary data or UTF-16, not CSV: download the file again"))
     }
 
     /// Integers as pandas and spreadsheets write them.
     fn saved_again(&self, _: &FieldOrder) -> Option<String> {
-        let field = str::from_utf8(self.field())
+        let field = str::from_utf8(&self.value)
             .ok()
             .filter(|_| self.fault == Fault::NotInteger)?;
         let (whole, rest) = field.strip_prefix('-').unwrap_or(field).split_once('.')?;
@@ -357,7 +400,7 @@ impl BadRow<'_> {
 
     /// A text that stands for NULL elsewhere.
     fn null(&self, order: &FieldOrder) -> Option<String> {
-        let text = str::from_utf8(self.field()).ok()?;
+        let text = str::from_utf8(&self.value).ok()?;
         let column = self
             .column
             .filter(|_| NULLS.contains(&text) || NULLS_OF_PANDAS.contains(&text))?;

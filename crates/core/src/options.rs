@@ -177,6 +177,16 @@ option! {
     }
 }
 
+option! {
+    /// The form of a source whose tables are published in two. Its name is also the extension of the files.
+    SourceForm, "source-form" {
+        /// JSON lines.
+        Json = "json",
+        /// Parquet.
+        Parquet = "parquet",
+    }
+}
+
 impl Format {
     /// The format in prose.
     #[must_use]

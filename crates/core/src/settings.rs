@@ -8,10 +8,10 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tracelake_schema::Trace;
+use tracelake_schema::{Table, Trace};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Accept, Codec, Format, Layout, OnBadRow};
+use crate::options::{Accept, Codec, Format, Layout, OnBadRow, SourceForm};
 use crate::selection::{ColumnNames, Sample, TimeRange};
 
 /// Rows in a part of a table that is published in one file, unless asked otherwise: thirty-two full row
@@ -112,6 +112,18 @@ pub struct Settings {
     )]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept: Option<Accept>,
+    /// Form of the source, where a table is there in both: json or parquet
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            help_heading = "Input",
+            value_name = "FORM",
+            hide_possible_values = true
+        )
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_form: Option<SourceForm>,
     /// Keep the rows of class I of N (from 0), for example 0/16: those whose key has this hash, in all tables
     #[cfg_attr(
         feature = "clap",
@@ -218,6 +230,16 @@ impl Settings {
         selection.time = trace.map_or(self.time, |trace| Some(self.time?.as_typed(trace)));
         let named = selection.named().into_iter();
         named.filter(|option| !all.contains(option)).collect()
+    }
+
+    /// The number of published parts of a table in the form that the lake was made from, in a cell if one is given; 0 if
+    /// it is unknown.
+    #[must_use]
+    pub fn published_parts(&self, table: &Table, cell: Option<&str>) -> u32 {
+        match self.source_form {
+            Some(SourceForm::Parquet) => table.parquet_parts_in(cell),
+            Some(SourceForm::Json) | None => table.parts_in(cell),
+        }
     }
 
     /// Whether the lake has only some of the rows or columns of its source.

@@ -76,7 +76,9 @@ impl Levels {
     pub(crate) fn values_by_row(&self) -> Vec<Option<usize>> {
         let mut values = 0..;
         let entries = self.iter().map(|(definition, _)| self.is_value(definition));
-        entries.map(|is_value| is_value.then(|| values.next()).flatten()).collect()
+        entries
+            .map(|is_value| is_value.then(|| values.next()).flatten())
+            .collect()
     }
 
     /// Whether an entry of this level is a value.

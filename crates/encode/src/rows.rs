@@ -187,7 +187,10 @@ impl BlockBuilder for RowGroupBuilder {
     }
 
     fn push_typed(&mut self, rows: &TypedRows) -> Result<()> {
-        let columns = self.columns.par_chunks_mut(GROUP).zip(rows.leaves.par_chunks(GROUP));
+        let columns = self
+            .columns
+            .par_chunks_mut(GROUP)
+            .zip(rows.leaves.par_chunks(GROUP));
         let pushed = columns.try_for_each(|(columns, leaves)| {
             let mut with_leaves = columns.iter_mut().zip(leaves);
             with_leaves.try_for_each(|(column, leaf)| column.push_typed(leaf))

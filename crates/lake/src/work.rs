@@ -1,6 +1,8 @@
 //! A run on a lake: joined, then working, then finished.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -397,6 +399,21 @@ impl Working {
     #[must_use]
     pub fn commits(&self, parts: usize) -> crate::Commits {
         self.lake.commits(parts)
+    }
+
+    /// A directory for files without a name that are gone once they are closed: that of staged files, on the disk of the
+    /// lake, or the system's for a bucket.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn scratch(&self) -> Result<PathBuf> {
+        let Some(root) = self.root().as_path() else {
+            return Ok(std::env::temp_dir());
+        };
+        let scratch = root.join(crate::STAGING);
+        let made = fs::create_dir_all(&scratch);
+        made.map_err(|error| Error::disk("make", error).at(&scratch))?;
+        Ok(scratch)
     }
 
     /// Starts a file that will become `path`, which is relative to the lake.

@@ -76,13 +76,35 @@ impl RandomAccess {
         match &self.0 {
             Place::Disk(file) => {
                 let mut bytes = vec![0; length];
-                let mut file = file;
-                file.seek(SeekFrom::Start(start))?;
-                file.read_exact(&mut bytes)?;
+                read_exact_at(file, &mut bytes, start)?;
                 Ok(bytes.into())
             }
             Place::Url(file, _) => file.read_at(start, length as u64).map_err(io::Error::other),
         }
+    }
+}
+
+/// Reads from a place of a file, whatever other threads read from it at the same time.
+fn read_exact_at(file: &File, into: &mut [u8], start: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, into, start);
+    #[cfg(windows)]
+    {
+        let mut filled = 0;
+        while filled < into.len() {
+            let at = start + filled as u64;
+            match std::os::windows::fs::FileExt::seek_read(file, &mut into[filled..], at)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => filled += read,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<File> for RandomAccess {
+    fn from(file: File) -> Self {
+        Self(Place::Disk(file))
     }
 }
 

@@ -63,6 +63,13 @@ impl Table {
         }
     }
 
+    /// The number of published Parquet parts, in a cell if one is given; 0 if it is unknown.
+    #[must_use]
+    pub fn parquet_parts_in(&self, cell: Option<&str>) -> u32 {
+        let shards = cell.and_then(|cell| self.shards_of(cell));
+        shards.map_or(0, |shards| shards.parquet)
+    }
+
     /// The number of published rows, in a cell if one is given; `None` if it isn't known.
     #[must_use]
     pub fn published_in(&self, cell: Option<&str>) -> Option<Published> {

@@ -186,6 +186,8 @@ pub struct Table {
     pub naming: Naming,
     /// How a row is written in them.
     pub syntax: Syntax,
+    /// Whether the same rows are also published as Parquet files, whose names differ in nothing but the extension.
+    pub parquet: bool,
     /// The details of [`Syntax::Csv`].
     pub csv: Csv,
     /// The number of published parts; 0 if it is unknown.
@@ -230,6 +232,8 @@ pub struct CellShards {
     pub cell: &'static str,
     /// The number of shards.
     pub count: u32,
+    /// The number of Parquet shards; 0 if it is unknown.
+    pub parquet: u32,
     /// How many rows they hold together; `None` if it isn't known.
     pub rows: Option<Published>,
 }

@@ -27,6 +27,7 @@ mod member;
 mod raw;
 mod tests;
 mod unzip;
+mod whole;
 
 use std::io::Read;
 use std::path::Path;
@@ -45,6 +46,7 @@ pub use member::Member;
 pub use raw::{Fingerprint, fingerprint, fingerprints};
 use raw::{READ, Raw, at};
 use unzip::Unzip;
+pub use whole::WholeFile;
 
 pub use tracelake_location::open_file;
 

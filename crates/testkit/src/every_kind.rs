@@ -73,6 +73,7 @@ pub const TABLE: Table = Table {
     naming: Naming::NONE,
     csv: Csv::PLAIN,
     syntax: Syntax::Json,
+    parquet: false,
     published: None,
     shards: &[],
     required: None,

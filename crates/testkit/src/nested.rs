@@ -8,7 +8,9 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
 use serde_json::Value;
-use tracelake_convert::part::{Beginning, Converted, ReadProgress, TableText, convert_part};
+use tracelake_convert::part::{
+    Beginning, Converted, PartRows, ReadProgress, TableText, convert_part,
+};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
@@ -51,6 +53,7 @@ pub static JSON: Table = Table {
     naming: tracelake_schema::Naming::NONE,
     csv: tracelake_schema::Csv::PLAIN,
     syntax: Syntax::Json,
+    parquet: false,
     parts: 0,
     published: None,
     shards: &[],
@@ -130,7 +133,7 @@ pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Re
     while text.next_part()? {
         let mut rejects = Vec::new();
         let (converted, parquet) = convert_part(
-            &mut text,
+            PartRows::Text(&mut text),
             &order,
             &arrow_schema(table),
             OutputSettings::DEFAULT,

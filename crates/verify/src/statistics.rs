@@ -20,7 +20,7 @@ use parquet::file::properties::ReaderProperties;
 use parquet::file::reader::RowGroupReader;
 use parquet::file::serialized_reader::{SerializedPageReader, SerializedRowGroupReader};
 use parquet::file::statistics::Statistics;
-use tracelake_convert::lake_file::{CheckedFile, UncheckedFile, not_parquet};
+use tracelake_convert::lake_file::{CheckedFile, UncheckedFile, Writer, not_parquet};
 use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_location::{Location, RandomAccess};
@@ -65,7 +65,8 @@ pub(super) fn check_statistics(context: &Context, path: &Location) -> Result<()>
         .with_page_index_policy(PageIndexPolicy::Optional)
         .parse_and_finish(&UncheckedFile(&file))
         .map_err(|error| not_parquet(path, error))?;
-    let file = CheckedFile::new(file, &metadata).map_err(|error| not_parquet(path, error))?;
+    let file = CheckedFile::new(file, &metadata, Writer::Convert)
+        .map_err(|error| not_parquet(path, error))?;
     let file = Arc::new(file);
     let properties = ReaderProperties::builder().set_read_bloom_filter(true);
     let properties = Arc::new(properties.build());

@@ -2,10 +2,13 @@ use super::*;
 
 fn row(raw: &[u8], fault: Fault) -> BadRow<'_> {
     BadRow {
-        line: 1,
-        byte: 0,
+        place: Place::Line {
+            line: 1,
+            byte: 0,
+            field: 0,
+        },
         raw: raw.into(),
-        field: 0..raw.len(),
+        value: raw.into(),
         column: None,
         inner: "".into(),
         fault,

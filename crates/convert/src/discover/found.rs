@@ -70,6 +70,8 @@ pub struct FoundTable {
     pub name: Option<String>,
     /// How its files are named.
     pub files: Files,
+    /// Whether they are Parquet.
+    pub is_parquet: bool,
     /// The files, by cell, file number and path.
     pub parts: Vec<FoundPart>,
 }

@@ -250,13 +250,21 @@ fn one_file(
         bytes,
     };
     let directory = whole.parent().and_then(|parent| table_of(&parent, trace));
+    let mut is_parquet = false;
     let (table, files, number, total) = match FileName::of(name, trace) {
         Some(FileName::Archive(trace)) => {
             found.archives.push((file, Some(trace)));
             return Ok(found);
         }
         Some(FileName::Part { number, total }) => (directory, Files::Parts, number, Some(total)),
-        Some(FileName::Shard { table, number }) => (Some(table), Files::Shards, number, None),
+        Some(FileName::Shard {
+            table,
+            number,
+            is_parquet: found,
+        }) => {
+            is_parquet = found;
+            (Some(table), Files::Shards, number, None)
+        }
         Some(FileName::Named {
             table,
             number,
@@ -264,7 +272,14 @@ fn one_file(
         }) => (Some(table), Files::Named, number, total),
         Some(FileName::Ambiguous(reason)) => return Err(ambiguous(source, reason)),
         Some(FileName::Whole { table }) => (Some(table), Files::Whole, 0, None),
-        Some(FileName::Only { table, files }) => (Some(table), files, 0, Some(1)),
+        Some(FileName::Only {
+            table,
+            files,
+            is_parquet: found,
+        }) => {
+            is_parquet = found;
+            (Some(table), files, 0, Some(1))
+        }
         None if ARCHIVES.iter().any(|ending| name.ends_with(ending)) => {
             found.archives.push((file, None));
             return Ok(found);
@@ -274,16 +289,20 @@ fn one_file(
             return Err(Error::new(ErrorKind::Failed, reason).at(source));
         }
         // A file with any other name is the only part.
-        None => (
-            directory.or_else(|| stem_table(name, trace)),
-            Files::Parts,
-            0,
-            Some(1),
-        ),
+        None => {
+            is_parquet = names::is_parquet(name);
+            (
+                directory.or_else(|| stem_table(name, trace)),
+                Files::Parts,
+                0,
+                Some(1),
+            )
+        }
     };
     found.tables.push(FoundTable {
         name: table,
         files,
+        is_parquet,
         parts: vec![FoundPart {
             file,
             key: number.into(),

@@ -10,17 +10,35 @@ use tracelake_source::ARCHIVES;
 pub(crate) const SCHEMA_CSV: &str = "schema.csv";
 pub(crate) const CHECKSUMS: &str = "SHA256SUM";
 
+/// The extension of Parquet files. Google's are also named as if they were compressed with gzip.
+const PARQUET: &str = "parquet";
+
+/// Whether a file of any name says that it is Parquet.
+pub(super) fn is_parquet(name: &str) -> bool {
+    let stem = name.strip_suffix(".gz").unwrap_or(name);
+    stem.rsplit_once('.')
+        .is_some_and(|(_, extension)| extension == PARQUET)
+}
+
 /// The meaning of a file's name.
 #[derive(Debug, PartialEq)]
 pub(super) enum FileName {
     /// `part-00017-of-00500.csv.gz`, of the table that its directory is named after.
     Part { number: u32, total: u32 },
-    /// `<table>-000000000017.json.gz`.
-    Shard { table: String, number: u32 },
+    /// `<table>-000000000017.json.gz`, or `.parquet.gz`.
+    Shard {
+        table: String,
+        number: u32,
+        is_parquet: bool,
+    },
     /// `<table>.csv.gz`, `<table>.tar.gz`, of a table that is published so.
     Whole { table: String },
     /// `<table>.csv.gz`, of a table that is published in parts or shards: its only part.
-    Only { table: String, files: Files },
+    Only {
+        table: String,
+        files: Files,
+        is_parquet: bool,
+    },
     /// A name that fits a pattern of a described table.
     Named {
         table: String,
@@ -55,28 +73,35 @@ impl FileName {
         tables(name, trace).find_map(|table| {
             let rest = name.strip_prefix(table.name)?;
             let extension = table.syntax.extension();
-            let of_text = |rest: &str| {
+            let ends_in = |rest: &str, extension: &str| {
                 let end = rest
                     .strip_prefix('.')
                     .and_then(|rest| rest.strip_prefix(extension));
                 matches!(end, Some("" | ".gz"))
             };
+            let of_text = |rest: &str| ends_in(rest, extension);
+            let of_parquet = |rest: &str| table.parquet && ends_in(rest, PARQUET);
             let name = table.name.to_owned();
             match table.files {
                 Files::Whole if of_text(rest) || is_archive_ending(rest, extension) => {
                     Some(Self::Whole { table: name })
                 }
-                Files::Parts | Files::Shards if of_text(rest) => Some(Self::Only {
-                    table: name,
-                    files: table.files,
-                }),
+                Files::Parts | Files::Shards if of_text(rest) || of_parquet(rest) => {
+                    Some(Self::Only {
+                        table: name,
+                        files: table.files,
+                        is_parquet: of_parquet(rest),
+                    })
+                }
                 Files::Shards => {
                     let rest = rest.strip_prefix('-')?;
                     let (number, _) = rest.split_once('.')?;
                     let file_number = digits(number)?;
-                    of_text(&rest[number.len()..]).then_some(Self::Shard {
+                    let rest = &rest[number.len()..];
+                    (of_text(rest) || of_parquet(rest)).then_some(Self::Shard {
                         table: name,
                         number: file_number,
+                        is_parquet: of_parquet(rest),
                     })
                 }
                 _ => None,

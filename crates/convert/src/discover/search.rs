@@ -210,6 +210,7 @@ impl Search<'_> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         // A table's directory holds files of that table.
         let fits = |table: &str| directory.is_none_or(|directory| directory == table);
+        let mut is_parquet = false;
         let (table, files, number, total) = match FileName::of(name, self.trace) {
             Some(FileName::Part { number, total }) => (
                 directory.map(str::to_owned),
@@ -217,7 +218,12 @@ impl Search<'_> {
                 number,
                 Some(total),
             ),
-            Some(FileName::Shard { table, number }) if fits(&table) => {
+            Some(FileName::Shard {
+                table,
+                number,
+                is_parquet: found,
+            }) if fits(&table) => {
+                is_parquet = found;
                 (Some(table), Files::Shards, number, None)
             }
             Some(FileName::Named {
@@ -229,7 +235,12 @@ impl Search<'_> {
                 return Err(ambiguous(&self.source.join(&path), reason));
             }
             Some(FileName::Whole { table }) if fits(&table) => (Some(table), Files::Whole, 0, None),
-            Some(FileName::Only { table, files }) if fits(&table) => {
+            Some(FileName::Only {
+                table,
+                files,
+                is_parquet: found,
+            }) if fits(&table) => {
+                is_parquet = found;
                 (Some(table), files, 0, Some(1))
             }
             Some(FileName::Archive(trace)) => {
@@ -257,14 +268,14 @@ impl Search<'_> {
             total,
         };
         let tables = &mut self.found.tables;
-        match tables
-            .iter_mut()
-            .find(|known| known.name == table && known.files == files)
-        {
+        match tables.iter_mut().find(|known| {
+            known.name == table && known.files == files && known.is_parquet == is_parquet
+        }) {
             Some(known) => known.parts.push(part),
             None => tables.push(FoundTable {
                 name: table,
                 files,
+                is_parquet,
                 parts: vec![part],
             }),
         }

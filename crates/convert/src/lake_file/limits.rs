@@ -1,5 +1,5 @@
-//! Limits for the Parquet files of a lake. A changed file can be given a matching digest, so no number in it is used
-//! as a size before it was compared with the most that `convert` writes.
+//! Limits for Parquet files: of a lake, the most that `convert` writes, since a changed file can be given a matching
+//! digest; of a source, what fits into memory. No number in a file is used as a size before it was compared with them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -31,8 +31,21 @@ const LARGEST_ROW_GROUP: u64 = 128 << 20;
 /// The most values of lists in a row group: 64 MiB in Arrow arrays, 4 bytes each.
 const MOST_LIST_VALUES: u64 = 16 << 20;
 
-/// The largest header of a page, in bytes. `convert` puts no statistics into it.
+/// The largest header of a page that is read, in bytes. `convert` puts no statistics into it; others may.
 const LARGEST_PAGE_HEADER: u64 = 8 << 10;
+
+/// The largest page or dictionary of a source, in bytes, compressed or not. Most writers end a page at 1 MiB; DuckDB
+/// makes one of each column chunk of 122,880 rows.
+pub const LARGEST_SOURCE_PAGE: u64 = 64 << 20;
+
+/// Whose file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The converter: a lake's file.
+    Convert,
+    /// Anyone: a source.
+    Any,
+}
 
 /// Refuses a footer that would take far more memory than those that `convert` writes.
 pub(super) fn check_footer(file: &RandomAccess) -> Result<()> {
@@ -100,6 +113,7 @@ pub(super) fn read_within(file: &RandomAccess, start: u64, length: u64) -> Resul
 /// takes memory for the page.
 pub struct CheckedFile {
     file: RandomAccess,
+    writer: Writer,
     /// In the order of their first bytes.
     chunks: Vec<ColumnChunkLimit>,
     /// Of each column chunk, the page that was read last.
@@ -125,11 +139,11 @@ struct ColumnChunkLimit {
 }
 
 impl CheckedFile {
-    /// A file and what its footer says, if that is no more than `convert` writes.
+    /// A file and what its footer says, if that is within the limits for its writer.
     ///
     /// # Errors
     /// Names the limit that is exceeded.
-    pub fn new(file: RandomAccess, footer: &ParquetMetaData) -> Result<Self> {
+    pub fn new(file: RandomAccess, footer: &ParquetMetaData, writer: Writer) -> Result<Self> {
         let mut chunks = Vec::new();
         let mut index = 0_u64;
         for group in footer.row_groups() {
@@ -155,7 +169,7 @@ impl CheckedFile {
                 ),
                 (index, LARGEST_PAGE_INDEX, "bytes in its page index"),
             ] {
-                if number > most {
+                if writer == Writer::Convert && number > most {
                     return Err(refused(format!(
                         "has {number} {what}; at most {most} are read"
                     )));
@@ -164,7 +178,12 @@ impl CheckedFile {
         }
         chunks.sort_by_key(|chunk| chunk.start);
         let seen = Mutex::new(vec![LastPage::default(); chunks.len()]);
-        Ok(Self { file, chunks, seen })
+        Ok(Self {
+            file,
+            writer,
+            chunks,
+            seen,
+        })
     }
 
     /// Checks the header of the page at `start`, of which `header` has the first bytes. False if there are the bytes
@@ -186,16 +205,21 @@ impl CheckedFile {
                 "the page at byte {start} has a header that can't be read"
             ))
         })?;
-        if !page.is_known() {
+        if self.writer == Writer::Convert && !page.is_known() {
             return Err(refused(format!(
                 "the page at byte {start} is of a type or an encoding that convert doesn't write"
             )));
         }
-        if page.bytes.max(page.compressed_bytes) > limit.bytes {
+        let bytes = page.bytes.max(page.compressed_bytes);
+        if self.writer == Writer::Any && bytes > LARGEST_SOURCE_PAGE {
+            return Err(refused(format!(
+                "the page at byte {start} has {bytes} bytes; at most {LARGEST_SOURCE_PAGE} are read"
+            )));
+        }
+        if bytes > limit.bytes {
             return Err(refused(format!(
                 "the page at byte {start} has {} bytes, its column chunk {}",
-                page.bytes.max(page.compressed_bytes),
-                limit.bytes
+                bytes, limit.bytes
             )));
         }
         if start != last.start {
@@ -324,15 +348,15 @@ impl PageHeader {
                 1 => page.kind = reader.signed()?,
                 2 => page.bytes = u64::try_from(reader.signed()?).ok()?,
                 3 => page.compressed_bytes = u64::try_from(reader.signed()?).ok()?,
-                5 | 7 if kind == STRUCT => {
-                    let is_data = id == 5;
+                5 | 7 | 8 if kind == STRUCT => {
+                    let (is_data, encoding) = (id != 7, if id == 8 { 4 } else { 2 });
                     reader.each_field(|reader, id, kind| {
                         match id {
                             1 => {
                                 let values = u64::try_from(reader.signed()?).ok()?;
                                 page.values = if is_data { values } else { 0 };
                             }
-                            2 => page.encoding = reader.signed()?,
+                            id if id == encoding => page.encoding = reader.signed()?,
                             _ => reader.skip(kind, DEEPEST)?,
                         }
                         Some(())

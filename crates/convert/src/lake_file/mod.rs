@@ -23,7 +23,7 @@ use tracelake_core::options::Format;
 use tracelake_encode::batch::{BATCH_ROWS, time_range};
 use tracelake_location::{Location, RandomAccess, from_read};
 
-pub use limits::{CheckedFile, UncheckedFile};
+pub use limits::{CheckedFile, LARGEST_SOURCE_PAGE, UncheckedFile, Writer};
 
 /// Rows of a Parquet file that are read at a time if they have texts or lists: one row may take 1 MiB, as a line of
 /// the source, or twice that as a list. Others are read 1,024 at a time, which takes an eighth less time.
@@ -101,7 +101,7 @@ impl LakeFile {
 
     fn of(file: RandomAccess, path: &Location, format: Format) -> Result<Self> {
         match format {
-            Format::Parquet => open_parquet(file)
+            Format::Parquet => open_parquet(file, Writer::Convert)
                 .map(Self::Parquet)
                 .map_err(|error| not_parquet(path, error)),
             Format::Arrow => ArrowLakeFile::open(path, file)
@@ -208,16 +208,34 @@ impl LakeFile {
     }
 }
 
-/// Opens a Parquet file, and reads its footer.
-fn open_parquet(
+/// Opens a Parquet file for reading record batches.
+///
+/// # Errors
+/// See [`read_footer`].
+pub fn open_parquet(
     file: RandomAccess,
+    writer: Writer,
 ) -> std::result::Result<ParquetRecordBatchReaderBuilder<CheckedFile>, ParquetError> {
-    limits::check_footer(&file)?;
-    let footer = ArrowReaderMetadata::load(&UncheckedFile(&file), ArrowReaderOptions::new())?;
-    let file = CheckedFile::new(file, footer.metadata())?;
+    let (file, footer) = read_footer(file, writer)?;
     Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
         file, footer,
     ))
+}
+
+/// Reads the footer of a Parquet file.
+///
+/// # Errors
+/// If it isn't Parquet, or beyond the limits for its writer.
+pub fn read_footer(
+    file: RandomAccess,
+    writer: Writer,
+) -> std::result::Result<(CheckedFile, ArrowReaderMetadata), ParquetError> {
+    limits::check_footer(&file)?;
+    // The types of a source are those of Parquet, whatever its writer had in memory.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(writer == Writer::Any);
+    let footer = ArrowReaderMetadata::load(&UncheckedFile(&file), options)?;
+    let file = CheckedFile::new(file, footer.metadata(), writer)?;
+    Ok((file, footer))
 }
 
 impl ArrowLakeFile {
@@ -382,6 +400,20 @@ fn place(block: &Block, end: u64) -> Option<BatchPlace> {
         header,
         body,
     })
+}
+
+/// An error of the Parquet crate about a file of a source. One of the disk keeps its code.
+pub fn source_damaged(path: &Location, error: ParquetError) -> Error {
+    let reason = match &error {
+        ParquetError::General(reason) => format!("is damaged: {reason}"),
+        error => format!("is damaged: {error}"),
+    };
+    match not_parquet(path, error) {
+        error if error.kind() == ErrorKind::Corrupt => Error::new(ErrorKind::Corrupt, reason)
+            .at(path)
+            .hint("download it again"),
+        error => error,
+    }
 }
 
 /// An error of the Parquet crate. One of the disk keeps its code.

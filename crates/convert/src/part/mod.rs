@@ -3,6 +3,7 @@
 mod beginning;
 mod lines;
 mod member;
+mod parquet;
 mod read_ahead;
 mod read_progress;
 
@@ -22,13 +23,14 @@ use tracelake_encode::reject::Reject;
 use tracelake_encode::syntax::{BYTE_ORDER_MARK, LeftOut};
 use tracelake_source::{Fingerprint, Source};
 
-use crate::bad_row::{BadRow, BadShare};
+use crate::bad_row::{BadRow, BadShare, Place};
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
 
 pub use beginning::Beginning;
 pub use member::is_text;
 pub(crate) use member::{enter_member, leave_member};
+pub use parquet::ParquetPart;
 pub use read_ahead::CHUNKS as CHUNKS_AHEAD;
 pub use read_progress::ReadProgress;
 
@@ -75,7 +77,7 @@ pub struct Converted {
 /// Five chunks of text, the row group being encoded and, on several threads, the one being written; not
 /// the size of the file.
 pub fn convert_part<W: Write + Send>(
-    text: &mut TableText<'_>,
+    rows: PartRows<'_, '_>,
     order: &FieldOrder,
     schema: &SchemaRef,
     output: OutputSettings,
@@ -87,11 +89,11 @@ pub fn convert_part<W: Write + Send>(
         Format::Parquet => convert_as::<ParquetFile<W>, W>,
         Format::Arrow => convert_as::<ArrowFile<W>, W>,
     };
-    convert(text, order, schema, output, out, on_bad_row, progress)
+    convert(rows, order, schema, output, out, on_bad_row, progress)
 }
 
 fn convert_as<F: OutputFile<W>, W: Write + Send>(
-    text: &mut TableText<'_>,
+    rows: PartRows<'_, '_>,
     order: &FieldOrder,
     schema: &SchemaRef,
     output: OutputSettings,
@@ -100,8 +102,9 @@ fn convert_as<F: OutputFile<W>, W: Write + Send>(
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
     let mut file = F::create(out, order.table, schema, output)?;
-    let builder = file.builder(RowSource::of(order), schema, output);
-    let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
+    let mut reader = rows.blocks(order, on_bad_row, progress, |source| {
+        file.builder(source, schema, output)
+    });
     let mut block = reader.fill()?;
     while let Some(full) = block {
         let (written, filled) = rayon::join(|| file.write(full), || reader.fill());
@@ -120,7 +123,7 @@ fn convert_as<F: OutputFile<W>, W: Write + Send>(
 /// # Memory
 /// Five chunks of text and the batch being made; not the size of the file.
 pub(crate) fn read_batches(
-    text: &mut TableText<'_>,
+    rows: PartRows<'_, '_>,
     order: &FieldOrder,
     schema: &SchemaRef,
     batch_rows: usize,
@@ -128,12 +131,56 @@ pub(crate) fn read_batches(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<Converted> {
-    let builder = BatchBuilder::new(order.table, schema, batch_rows);
-    let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
+    let mut reader = rows.blocks(order, on_bad_row, progress, |_| {
+        BatchBuilder::new(order.table, schema, batch_rows)
+    });
     while let Some(block) = reader.fill()? {
         on_batch(block)?;
     }
     Ok(reader.converted())
+}
+
+/// The rows of one part.
+pub enum PartRows<'a, 'b> {
+    /// The current part of a text.
+    Text(&'a mut TableText<'b>),
+    /// A Parquet file.
+    Parquet(&'a mut ParquetPart),
+}
+
+impl<'b> PartRows<'_, 'b> {
+    /// Makes blocks of the rows, by the builder that `builder` makes.
+    fn blocks<'a, B: BlockBuilder + 'a>(
+        self,
+        order: &'a FieldOrder,
+        on_bad_row: &'a mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
+        progress: &'a mut ReadProgress,
+        builder: impl FnOnce(RowSource<'_>) -> B,
+    ) -> Box<dyn Blocks<B::Block> + 'a>
+    where
+        Self: 'a,
+        'b: 'a,
+    {
+        match self {
+            Self::Text(text) => {
+                let builder = builder(RowSource::of(order));
+                Box::new(BlockReader::new(text, builder, on_bad_row, progress))
+            }
+            Self::Parquet(part) => {
+                let builder = builder(RowSource::Rows(order.table));
+                Box::new(part.blocks(order, builder, on_bad_row, progress))
+            }
+        }
+    }
+}
+
+/// The rows of a part as blocks of an output.
+trait Blocks<B>: Send {
+    /// The next block; `None` after the last one.
+    fn fill(&mut self) -> Result<Option<B>>;
+
+    /// The counts, after the last block.
+    fn converted(&self) -> Converted;
 }
 
 /// The text of a table, from a file or a member of an archive, to be converted part by part. After an error it
@@ -249,8 +296,9 @@ impl<'a, 'b, B: BlockBuilder> BlockReader<'a, 'b, B> {
             },
         }
     }
+}
 
-    /// The counts, after the last block.
+impl<B: BlockBuilder> Blocks<B::Block> for BlockReader<'_, '_, B> {
     fn converted(&self) -> Converted {
         let ChunkConverter { builder, order, .. } = &self.rows;
         let others = builder.others();
@@ -273,7 +321,6 @@ impl<'a, 'b, B: BlockBuilder> BlockReader<'a, 'b, B> {
         }
     }
 
-    /// The next block; `None` after the last one.
     fn fill(&mut self) -> Result<Option<B::Block>> {
         let Self {
             lines,
@@ -363,11 +410,15 @@ impl TextPosition {
 
     /// A reject of the chunk at this position, with its position in the text.
     fn of<'a>(&self, chunk: &'a [u8], reject: &'a Reject) -> BadRow<'a> {
+        let (raw, field) = (&chunk[reject.row()], reject.field());
         BadRow {
-            line: self.lines + reject.line() as u64 + 1,
-            byte: self.bytes + reject.row().start as u64,
-            raw: Cow::Borrowed(&chunk[reject.row()]),
-            field: reject.field(),
+            place: Place::Line {
+                line: self.lines + reject.line() as u64 + 1,
+                byte: self.bytes + reject.row().start as u64,
+                field: field.start as u64,
+            },
+            raw: Cow::Borrowed(raw),
+            value: Cow::Borrowed(&raw[field]),
             column: reject.column,
             inner: Cow::Borrowed(&reject.inner),
             fault: reject.fault,

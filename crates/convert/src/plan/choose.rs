@@ -37,6 +37,7 @@ pub(super) fn choose(
         found,
         schema_csv,
         trace,
+        ..
     } = source;
     let mut chosen = Chosen::default();
     let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
@@ -171,6 +172,7 @@ impl TablePlan {
     fn whole(index: TableIndex, order: FieldOrder) -> Self {
         Self {
             index,
+            is_parquet: false,
             schema: tracelake_schema::arrow::arrow_schema(order.table),
             order,
             parts: Vec::new(),

@@ -18,12 +18,23 @@ const ONE_FILE_TENTHS: u64 = 23;
 pub struct SourceSize {
     /// How its rows are written.
     pub syntax: Syntax,
-    /// Whether it is compressed.
-    pub is_gzip: bool,
+    /// How it is compressed.
+    pub packed: Packed,
     /// Its size in bytes; `None` if the server doesn't say.
     pub bytes: Option<u64>,
     /// Whether all of its rows are converted, and not those of some parts only.
     pub is_whole: bool,
+}
+
+/// How the rows of a file are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packed {
+    /// Not at all.
+    Plain,
+    /// With gzip, or in an archive.
+    Gzip,
+    /// As Parquet.
+    Parquet,
 }
 
 /// The cost of a conversion, each as the least and the most that is likely.
@@ -49,7 +60,7 @@ impl Estimate {
         let (mut quick, mut slow, mut longest) = (0_u128, 0_u128, 0_u128);
         for file in files {
             let bytes = u128::from(file.bytes?);
-            let (smallest, most) = output_share(file.is_gzip, output);
+            let (smallest, most) = output_share(file.packed, output);
             let (fast, long) = nanoseconds(&file);
             let least = bytes * smallest / 1_000;
             if file.is_whole {
@@ -86,7 +97,7 @@ fn fit(number: u128) -> u64 {
 /// The range holds for each table of at least 64 KiB in the sample, in published rows and in traces of `generate`. The
 /// middle of a range is off by a factor of up to 3 for gzip, and of up to 6 for plain text, because the size of a text
 /// doesn't say how much of it repeats.
-fn output_share(is_gzip: bool, output: OutputSettings) -> (u128, u128) {
+fn output_share(packed: Packed, output: OutputSettings) -> (u128, u128) {
     let [plain, gzip] = match (output.format(), output.codec()) {
         (Format::Parquet, Codec::Zstd(_)) => [(9, 330), (160, 1_240)],
         (Format::Parquet, Codec::Snappy) => [(13, 470), (230, 1_500)],
@@ -94,17 +105,22 @@ fn output_share(is_gzip: bool, output: OutputSettings) -> (u128, u128) {
         (Format::Arrow, Codec::Zstd(_)) => [(20, 450), (380, 2_310)],
         (Format::Arrow, Codec::Snappy | Codec::None) => [(390, 2_160), (2_180, 15_830)],
     };
-    if is_gzip { gzip } else { plain }
+    match packed {
+        Packed::Plain => plain,
+        // A Parquet file is about as large as text with gzip, or half of that.
+        Packed::Gzip | Packed::Parquet => gzip,
+    }
 }
 
 /// The least and the most CPU time of a byte of source in nanoseconds, on one of 2 processors of a cloud machine, over
 /// the same tables.
 fn nanoseconds(file: &SourceSize) -> (u128, u128) {
-    match (file.syntax, file.is_gzip) {
-        (Syntax::Csv, false) => (9, 29),
-        (Syntax::Csv, true) => (31, 84),
-        (Syntax::Json | Syntax::QuotedCsv, false) => (12, 31),
-        (Syntax::Json | Syntax::QuotedCsv, true) => (68, 145),
+    match (file.syntax, file.packed) {
+        (Syntax::Csv, Packed::Plain) => (9, 29),
+        (Syntax::Csv, Packed::Gzip) => (31, 84),
+        (Syntax::Json | Syntax::QuotedCsv, Packed::Plain) => (12, 31),
+        (Syntax::Json | Syntax::QuotedCsv, Packed::Gzip) => (68, 145),
+        (_, Packed::Parquet) => (9, 84),
     }
 }
 
@@ -115,7 +131,7 @@ mod tests {
     fn file(bytes: u64) -> SourceSize {
         SourceSize {
             syntax: Syntax::Csv,
-            is_gzip: true,
+            packed: Packed::Gzip,
             bytes: Some(bytes),
             is_whole: true,
         }

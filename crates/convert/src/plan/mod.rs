@@ -16,6 +16,7 @@ mod tables;
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::options::SourceForm;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::PartKey;
 use tracelake_core::settings::Settings;
@@ -37,7 +38,7 @@ use selection::Selection;
 
 pub use archives::number_of_member;
 pub use checksums::check_sha256;
-pub use estimate::{Estimate, SourceSize};
+pub use estimate::{Estimate, Packed, SourceSize};
 pub use request::{ChecksumSource, PartSet, Request};
 pub use shards::Shard;
 pub use table_index::TableIndex;
@@ -221,6 +222,8 @@ fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
     fit_archives(&source.found, trace)?;
     check_tables(request, &source)?;
     let mut settings = settings(request, output, trace)?;
+    // Lakes of JSON don't say so: they are as they were before there was another form.
+    settings.source_form = source.form.filter(|form| *form == SourceForm::Parquet);
     let selection = Selection::of(request, &source)?;
     selection.note(&mut settings);
     let derived = derived(request, selection.trace)?;

@@ -31,7 +31,7 @@ pub(super) fn plan_table(
     let mut missing = Vec::new();
     let mut notes = Vec::new();
     for parts in here.parts.chunk_by(|a, b| a.key.cell == b.key.cell) {
-        let counted = Counted::of(found, table, parts);
+        let counted = Counted::of(found, table, here.is_parquet, parts);
         if found.alone {
             notes.extend(parts.first().and_then(|part| counted.note_alone(part)));
             continue;
@@ -47,8 +47,10 @@ pub(super) fn plan_table(
         missing.extend(gaps);
     }
     let in_all = found.alone.then(|| here.parts.first()).flatten();
-    let in_all =
-        in_all.and_then(|part| Counted::of(found, table, std::slice::from_ref(part)).alone(part));
+    let in_all = in_all.and_then(|part| {
+        let part_alone = std::slice::from_ref(part);
+        Counted::of(found, table, here.is_parquet, part_alone).alone(part)
+    });
     let parts = here
         .parts
         .iter()
@@ -72,6 +74,7 @@ pub(super) fn plan_table(
     let schema = tracelake_schema::arrow::arrow_schema(table);
     Ok(TablePlan {
         index,
+        is_parquet: here.is_parquet,
         order,
         schema,
         parts,
@@ -106,12 +109,16 @@ struct Counted<'a> {
 
 impl<'a> Counted<'a> {
     /// Counts the parts of one cell. Of a synthetic trace, the catalog says nothing.
-    fn of(found: &FoundSource, table: &'a Table, parts: &[FoundPart]) -> Self {
+    fn of(found: &FoundSource, table: &'a Table, is_parquet: bool, parts: &[FoundPart]) -> Self {
         let numbers = parts.iter().map(|part| part.key.file_number);
         let first = table.naming.first_of(numbers);
         let cell = parts.first().and_then(|part| part.key.cell);
         let named = parts.iter().find_map(|part| part.total);
-        let published = Some(table.parts_in(cell)).filter(|&count| count > 0 && !found.synthetic);
+        let published = match is_parquet {
+            true => table.parquet_parts_in(cell),
+            false => table.parts_in(cell),
+        };
+        let published = Some(published).filter(|&count| count > 0 && !found.synthetic);
         let known = named.or(published);
         let ends = parts.iter().map(|part| part.end(first));
         let end = known.map(|known| first.saturating_add(known));

@@ -47,6 +47,12 @@ fn table_of_rows(
     root: &Location,
     found: &FoundTable,
 ) -> Result<&'static str> {
+    if found.is_parquet {
+        let reason = "its name doesn't say which table it is of";
+        return Err(Error::new(ErrorKind::Usage, reason)
+            .at(&request.source)
+            .hint("name the trace with --trace and the table with --tables"));
+    }
     let Some((file, head)) = head_of(context, root, found)? else {
         let reason = "the file has no row to recognise its table by";
         return Err(Error::new(ErrorKind::Failed, reason)
@@ -320,9 +326,12 @@ pub(super) fn recognise(
         if !found.alone && candidates.iter().all(|trace| shape(trace) == one) {
             continue;
         }
-        let Some((_, head)) = head_of(context, &found.root, table)? else {
-            continue;
+        // The columns of a Parquet file are checked by their names and types when it is opened.
+        let head = match table.is_parquet {
+            true => None,
+            false => head_of(context, &found.root, table)?,
         };
+        let Some((_, head)) = head else { continue };
         let listed = schema_csv
             .map(|schema_csv| schema_csv.fields(name))
             .filter(|&fields| fields > 0);
@@ -371,11 +380,18 @@ pub(super) fn recognise(
 
 fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
     let has = |table: &FoundTable| match files_of(trace, table) {
+        Some(_) if table.is_parquet && !has_parquet(trace, table) => false,
         Some(_) if table.files == Files::Named => has_names(trace, table),
         Some(files) => found.alone || files == table.files,
         None => false,
     };
     found.tables.iter().all(has)
+}
+
+/// Whether a trace publishes a table as Parquet.
+fn has_parquet(trace: &Trace, found: &FoundTable) -> bool {
+    let known = found.name.as_deref().and_then(|name| trace.table(name));
+    known.is_some_and(|table| table.parquet)
 }
 
 /// Whether the files of a table that was found by their names have names of this trace's table: another trace may have

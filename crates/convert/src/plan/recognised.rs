@@ -2,7 +2,7 @@
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::options::unknown_table;
+use tracelake_core::options::{SourceForm, unknown_table};
 use tracelake_schema::{Table, Trace};
 
 use super::{Request, cells, recognise};
@@ -13,6 +13,8 @@ use crate::discover::{self, FoundSource, FoundTable};
 pub(super) struct Recognised {
     pub(super) found: FoundSource,
     pub(super) schema_csv: Option<SchemaCsv>,
+    /// The form of the tables that are published in two.
+    pub(super) form: Option<SourceForm>,
     pub(super) trace: &'static Trace,
 }
 
@@ -41,10 +43,12 @@ impl Recognised {
                 table.files = known.map_or(table.files, |known| known.files);
             }
         }
+        let form = settle_form(request, &mut found, trace)?;
         cells::give_cells(request, &mut found, trace)?;
         Ok(Self {
             found,
             schema_csv,
+            form,
             trace,
         })
     }
@@ -53,6 +57,63 @@ impl Recognised {
     pub(super) fn of(&self, table: &Table) -> Option<&FoundTable> {
         let mut tables = self.found.tables.iter();
         tables.find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files)
+    }
+}
+
+/// Leaves the files of one form, where tables are published in two. Its file numbers mean other rows in each, so a lake
+/// has one of them.
+fn settle_form(
+    request: &Request,
+    found: &mut FoundSource,
+    trace: &Trace,
+) -> Result<Option<SourceForm>> {
+    let is_wanted = |name: &str| {
+        request.tables.is_empty() || request.tables.iter().any(|wanted| wanted == name)
+    };
+    let form_of = |table: &FoundTable| {
+        let name = table.name.as_deref()?;
+        let known = trace.table(name).filter(|known| known.parquet)?;
+        is_wanted(known.name).then_some(match table.is_parquet {
+            true => SourceForm::Parquet,
+            false => SourceForm::Json,
+        })
+    };
+    let file_of = |form| {
+        let mut tables = found.tables.iter();
+        let part = tables
+            .find(|table| form_of(table) == Some(form))?
+            .parts
+            .first();
+        part.map(|part| part.file.path.clone())
+    };
+    let (json, parquet) = (file_of(SourceForm::Json), file_of(SourceForm::Parquet));
+    match (request.settings.source_form, json, parquet) {
+        (None, Some(json), Some(parquet)) => {
+            let reason = format!("holds tables in two forms, such as {json} and {parquet}");
+            Err(Error::new(ErrorKind::Usage, reason)
+                .at(&request.source)
+                .hint("pass --source-form json or --source-form parquet"))
+        }
+        (Some(form), json, parquet) => {
+            let is_here = match form {
+                SourceForm::Json => json.is_some(),
+                SourceForm::Parquet => parquet.is_some(),
+            };
+            if !is_here {
+                let reason = format!("has no table of {} as {form}", trace.name);
+                return Err(Error::new(ErrorKind::Failed, reason)
+                    .at(&request.source)
+                    .hint("leave --source-form out, or download these files"));
+            }
+            let tables = std::mem::take(&mut found.tables).into_iter();
+            found.tables = tables
+                .filter(|table| form_of(table).is_none_or(|of| of == form))
+                .collect();
+            Ok(Some(form))
+        }
+        (None, Some(_), None) => Ok(Some(SourceForm::Json)),
+        (None, None, Some(_)) => Ok(Some(SourceForm::Parquet)),
+        (None, None, None) => Ok(None),
     }
 }
 

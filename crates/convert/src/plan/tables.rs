@@ -20,6 +20,8 @@ pub const PARTS_LIMIT: u32 = MOST_PARTS;
 pub struct TablePlan {
     /// Its place in the trace.
     pub index: TableIndex,
+    /// Whether its files are Parquet.
+    pub is_parquet: bool,
     /// Which field of its files is which column.
     pub order: FieldOrder,
     /// Its Arrow schema.

@@ -2,7 +2,7 @@
 
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -12,6 +12,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::field_order::FieldOrder;
 use tracelake_core::settings::Settings;
 use tracelake_location::Location;
 use tracelake_schema::{Table, Trace};
@@ -19,7 +20,8 @@ use tracelake_source::Source;
 
 use crate::bad_row::BadRow;
 use crate::part::{
-    Beginning, Converted, ReadProgress, TableText, enter_member, leave_member, read_batches,
+    Beginning, Converted, ParquetPart, PartRows, ReadProgress, TableText, enter_member,
+    leave_member, read_batches,
 };
 use crate::plan::{ChecksumSource, Plan, Request, StreamPlan, check_sha256, plan};
 
@@ -104,7 +106,7 @@ impl Default for ReadOptions {
 /// let mut options = ReadOptions::default();
 /// options.table = Some("job_events".into());
 /// options.on_bad_row = Some(Box::new(|bad_row| {
-///     eprintln!("line {}: {}", bad_row.line, bad_row.fault);
+///     eprintln!("{:?}: {}", bad_row.place, bad_row.fault);
 ///     Ok(())
 /// }));
 /// assert!(read_part(&Context::new(), path, options)?.all(|batch| batch.is_ok()));
@@ -353,6 +355,9 @@ impl Producer {
 
     fn read(&self) -> Result<Converted> {
         let path = &self.input.path;
+        if self.input.plan.tables[0].is_parquet {
+            return self.read_parquet(path);
+        }
         let mut source = Source::open(&self.context, path)?;
         let counts = match self.input.plan.streams.first() {
             Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
@@ -408,17 +413,38 @@ impl Producer {
         let text_location = PathBuf::from(source.text_location());
         let mut text = TableText::new(source, &beginning, None);
         text.next_part()?;
+        self.read_rows(PartRows::Text(&mut text), order, &text_location)
+    }
+
+    /// Reads a Parquet file, which has no name once it is unpacked.
+    fn read_parquet(&self, path: &Location) -> Result<Converted> {
+        let table = &self.input.plan.tables[0];
+        let order = table.order.of_file(path.name().unwrap_or_default())?;
+        let mut part = ParquetPart::open(&self.context, path, &order, &std::env::temp_dir())?;
+        if let Some(expected) = self.input.sha256 {
+            check_sha256(path, expected, part.fingerprint().sha256)?;
+        }
+        let rows = PartRows::Parquet(&mut part);
+        self.read_rows(rows, &order, &PathBuf::from(path))
+    }
+
+    fn read_rows(
+        &self,
+        rows: PartRows<'_, '_>,
+        order: &FieldOrder,
+        path: &Path,
+    ) -> Result<Converted> {
         read_batches(
-            &mut text,
+            rows,
             order,
-            &table.schema,
+            &self.input.plan.tables[0].schema,
             self.batch_rows,
             &mut |batch| self.send(Message::Batch(batch)),
             &mut |bad_row| {
                 if self.reports_bad_rows {
                     self.send(Message::BadRow(bad_row.clone().into_owned()))
                 } else {
-                    Err(bad_row.to_error(&text_location, order))
+                    Err(bad_row.to_error(path, order))
                 }
             },
             &mut ReadProgress::new(&self.context),

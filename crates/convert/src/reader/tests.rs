@@ -118,7 +118,7 @@ fn by_parquet(
     text.next_part().unwrap();
     let mut rejects = Vec::new();
     let (converted, parquet) = convert_part(
-        &mut text,
+        PartRows::Text(&mut text),
         &order,
         &schema,
         OutputSettings::DEFAULT,

@@ -17,7 +17,8 @@ use super::step::Run;
 use crate::bad_row::BadRow;
 use crate::lake_file::LakeFile;
 use crate::part::{
-    Beginning, Converted, ReadProgress, TableText, convert_part, enter_member, leave_member,
+    Beginning, Converted, ParquetPart, PartRows, ReadProgress, TableText, convert_part,
+    enter_member, leave_member,
 };
 use crate::plan::{PartPlan, TablePlan, check_sha256};
 
@@ -117,6 +118,9 @@ impl Run<'_> {
     ) -> Result<WaitingPart> {
         let path = self.plan.source.join(&part.source);
         self.context.check()?;
+        if table.is_parquet {
+            return self.convert_parquet(table, part, &path);
+        }
         let mut source = match opened {
             Some(source) => source,
             None => self.open(&path)?,
@@ -133,7 +137,7 @@ impl Run<'_> {
             (table, order),
             part,
             &text_location,
-            &mut text,
+            PartRows::Text(&mut text),
             &mut progress,
         )?;
         leave_member(&mut source, order.table)?;
@@ -157,13 +161,47 @@ impl Run<'_> {
         Ok(WaitingPart::Staged(Box::new(staged)))
     }
 
+    /// Converts a Parquet file that is a part. All of it was digested before.
+    fn convert_parquet(
+        &self,
+        table: &TablePlan,
+        part: &PartPlan,
+        path: &Location,
+    ) -> Result<WaitingPart> {
+        let order = table.order.of_file(&part.source)?;
+        let scratch = self.working.scratch()?;
+        let mut file = ParquetPart::open(&self.context, path, &order, &scratch)?;
+        let fingerprint = file.fingerprint().clone();
+        if let Some(expected) = part.sha256 {
+            check_sha256(path, expected, fingerprint.sha256)?;
+        }
+        let mut progress = ReadProgress::new(&self.context);
+        let written = self.stage(
+            (table, &order),
+            part,
+            &PathBuf::from(path),
+            PartRows::Parquet(&mut file),
+            &mut progress,
+        )?;
+        progress.report(fingerprint.bytes);
+        let name = PartName {
+            table: table.order.table.name,
+            key: part.key,
+        };
+        let source = recorded(part, fingerprint);
+        let mut made = written.sync(name, source, Staging::close)?;
+        made.facts.in_all = part.in_all;
+        made.tag = file.tag().map(str::to_owned);
+        Ok(WaitingPart::Synced(made))
+    }
+
     /// Converts one part into staged files; `path` is for people.
     pub(super) fn stage(
         &self,
         (table, order): (&TablePlan, &FieldOrder),
         part: &PartPlan,
         path: &Path,
-        text: &mut TableText<'_>,
+        rows: PartRows<'_, '_>,
         progress: &mut ReadProgress,
     ) -> Result<Written> {
         let schema = &table.schema;
@@ -173,7 +211,7 @@ impl Run<'_> {
         });
         let mut rejects: Option<BufWriter<Staging>> = None;
         let (converted, output) = convert_part(
-            text,
+            rows,
             order,
             schema,
             self.plan.output,

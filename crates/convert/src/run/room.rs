@@ -11,7 +11,7 @@ use tracelake_location::Location;
 
 use super::run_options::RunOptions;
 use super::schedule::Work;
-use crate::plan::{Estimate, Plan, SourceSize, StreamPlan, TablePlan};
+use crate::plan::{Estimate, Packed, Plan, SourceSize, StreamPlan, TablePlan};
 
 /// Resources needed and available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,11 @@ impl Room {
                 syntax: table.map_or(tracelake_schema::Syntax::Csv, |table| {
                     table.order.table.syntax
                 }),
-                is_gzip: source.ends_with(".gz") || source.ends_with(".tgz"),
+                packed: match table {
+                    Some(table) if table.is_parquet => Packed::Parquet,
+                    _ if source.ends_with(".gz") || source.ends_with(".tgz") => Packed::Gzip,
+                    _ => Packed::Plain,
+                },
                 bytes: work.bytes(),
                 is_whole: matches!(work, Work::Part(..)) || plan.selected.is_none(),
             }

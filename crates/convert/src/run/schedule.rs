@@ -148,7 +148,9 @@ impl<'a> Schedule<'a> {
             && let Some(index) = queue.order.pop_front()
         {
             let opened = match self.todo[index] {
-                Work::Part(_, part) if queue.ahead > 0 => self.open_ahead(part).map(Some),
+                Work::Part(table, part) if queue.ahead > 0 && !table.is_parquet => {
+                    self.open_ahead(part).map(Some)
+                }
                 _ => Ok(None),
             };
             queue.opened.push_back((index, opened));

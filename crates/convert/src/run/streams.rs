@@ -14,7 +14,7 @@ use tracelake_source::{Fingerprint, Source};
 
 use super::files::recorded;
 use super::step::Run;
-use crate::part::{Beginning, ReadProgress, TableText};
+use crate::part::{Beginning, PartRows, ReadProgress, TableText};
 use crate::plan::{PARTS_LIMIT, StreamPlan, TablePlan, check_sha256};
 
 /// A stream on its way to parts.
@@ -204,7 +204,13 @@ impl Run<'_> {
             return text.pass_part(&mut cutting.progress);
         }
         let part = self.plan.cut(cutting.stream, table, number);
-        let written = self.stage((table, order), &part, path, text, &mut cutting.progress)?;
+        let written = self.stage(
+            (table, order),
+            &part,
+            path,
+            PartRows::Text(text),
+            &mut cutting.progress,
+        )?;
         let source = recorded(&part, text.fingerprint());
         cutting
             .made

@@ -164,13 +164,15 @@ impl<K: PhysicalKind> Encoder<K> {
             return match data {
                 LeafData::Values(values) => (0..values.len()).for_each(|index| add(values, index)),
                 LeafData::Indices(values, indices) => {
-                    let mut indices = indices.iter();
+                    let indices = indices.iter();
                     indices.for_each(|index| add(values, *index as usize));
                 }
             };
         }
         let mut intern = |values: &TypedValues, index| {
-            Found::at(K::with_typed(values, index, |value| dictionary.intern(value)))
+            Found::at(K::with_typed(values, index, |value| {
+                dictionary.intern(value)
+            }))
         };
         match data {
             LeafData::Values(values) => {
@@ -178,7 +180,9 @@ impl<K: PhysicalKind> Encoder<K> {
             }
             LeafData::Indices(values, indices) => {
                 // A value of a dictionary is looked up once.
-                let is_known = known.as_ref().is_some_and(|(of, _)| Arc::ptr_eq(of, values));
+                let is_known = known
+                    .as_ref()
+                    .is_some_and(|(of, _)| Arc::ptr_eq(of, values));
                 if !is_known {
                     *known = Some((Arc::clone(values), vec![Found::UNKNOWN; values.len()]));
                 }

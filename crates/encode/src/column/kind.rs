@@ -84,11 +84,8 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
     fn value<'a>(parsed: &'a Self::Parsed, field: impl FnOnce() -> &'a [u8]) -> &'a Self::Value;
 
     /// Gives `take` one of some typed values.
-    fn with_typed<R>(
-        values: &TypedValues,
-        index: usize,
-        take: impl FnOnce(&Self::Value) -> R,
-    ) -> R;
+    fn with_typed<R>(values: &TypedValues, index: usize, take: impl FnOnce(&Self::Value) -> R)
+    -> R;
 
     /// Appends a value in PLAIN encoding; a boolean as a byte, see [`Self::finish_plain`].
     fn encode_plain(value: &Self::Value, out: &mut Vec<u8>);

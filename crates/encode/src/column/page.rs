@@ -8,8 +8,8 @@ use super::encode;
 use super::found::Found;
 use super::kind::PhysicalKind;
 use super::min_max::MinMax;
-use crate::nodes::MaxLevels;
 use crate::levels::Levels;
+use crate::nodes::MaxLevels;
 
 /// The indices that spare buffers have room for: 16 MiB.
 pub(super) const SPARE_INDICES: usize = 4 << 20;
@@ -207,11 +207,9 @@ impl<K: PhysicalKind> PageBuffer<K> {
         let nulls = entries - found.len();
         if nulls + self.nulls > 0 {
             self.fill_levels();
-            self.definition_levels
-                .extend_from_slice(leaf.definition());
+            self.definition_levels.extend_from_slice(leaf.definition());
         }
-        self.repetition_levels
-            .extend_from_slice(leaf.repetition());
+        self.repetition_levels.extend_from_slice(leaf.repetition());
         self.rows += leaf.rows();
         self.entries += entries;
         self.nulls += nulls;

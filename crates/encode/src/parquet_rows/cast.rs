@@ -84,7 +84,11 @@ impl Cast {
     ///
     /// # Errors
     /// If the column can't have it; then nothing is added.
-    pub(super) fn push(self, stored: &Stored, into: &mut TypedValues) -> std::result::Result<(), Fault> {
+    pub(super) fn push(
+        self,
+        stored: &Stored,
+        into: &mut TypedValues,
+    ) -> std::result::Result<(), Fault> {
         match (stored, into) {
             (&Stored::Integer(value), TypedValues::Integers(values)) => values.push(match self {
                 Self::Exact | Self::Integral { .. } => value,
@@ -138,7 +142,11 @@ fn whole(value: f64, is_code: bool) -> std::result::Result<i64, Fault> {
     }
     let (low, high, bits) = match is_code {
         true => (f64::from(i32::MIN), 2_147_483_648.0, 32),
-        false => (-9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, 64),
+        false => (
+            -9_223_372_036_854_775_808.0,
+            9_223_372_036_854_775_808.0,
+            64,
+        ),
     };
     if value < low || value >= high {
         return Err(Fault::OutOfRange { bits });

@@ -73,7 +73,11 @@ pub(super) fn unknown<'a>(
     columns: &'a [Column],
     schema: &'a SchemaDescriptor,
 ) -> impl Iterator<Item = &'a str> {
-    let names = schema.root_schema().get_fields().iter().map(|field| field.name());
+    let names = schema
+        .root_schema()
+        .get_fields()
+        .iter()
+        .map(|field| field.name());
     names.filter(|name| !columns.iter().any(|column| column.content == *name))
 }
 
@@ -92,7 +96,11 @@ fn field_of<'a>(group: &'a Type, name: &str, first: usize) -> Result<(&'a Type, 
 
 fn leaf_count(field: &Type) -> usize {
     match field.is_group() {
-        true => field.get_fields().iter().map(|field| leaf_count(field)).sum(),
+        true => field
+            .get_fields()
+            .iter()
+            .map(|field| leaf_count(field))
+            .sum(),
         false => 1,
     }
 }
@@ -144,7 +152,13 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Takes a field of a file, the first column of which has this number, as a column of a table.
-    fn take(&mut self, node: &Node, field: &Type, index: usize, around: &Around) -> Result<(), String> {
+    fn take(
+        &mut self,
+        node: &Node,
+        field: &Type,
+        index: usize,
+        around: &Around,
+    ) -> Result<(), String> {
         match (repetition(field), node.column.kind) {
             // A list without a group around it can't be NULL. An empty one is what an absent field of JSON is.
             (Repetition::REPEATED, Kind::List) => {
@@ -192,7 +206,9 @@ impl Search<'_> {
                     None => self.take_content(item, repeated, index, &around),
                 }
             }
-            Kind::Struct | Kind::List => Err("has one value, where the table has several".to_owned()),
+            Kind::Struct | Kind::List => {
+                Err("has one value, where the table has several".to_owned())
+            }
             _ if field.is_group() => Err("is a group, where the table has one value".to_owned()),
             _ => self.take_leaf(node, index, around),
         }
@@ -204,7 +220,11 @@ impl Search<'_> {
         let mut meanings = around.meanings.clone();
         meanings.push(Meaning::Value);
         let levels = usize::try_from(descriptor.max_def_level()).unwrap_or_default();
-        assert_eq!(levels + 1, meanings.len(), "each optional or repeated field has a level");
+        assert_eq!(
+            levels + 1,
+            meanings.len(),
+            "each optional or repeated field has a level"
+        );
         self.found.push(LeafField {
             leaf: Leaf {
                 column: node.column,

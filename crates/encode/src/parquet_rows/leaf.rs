@@ -128,7 +128,9 @@ impl<R: ChunkReader> LeafReader<R> {
                 let levels = &mut self.levels;
                 // Levels have at most eight bits: a table isn't nested deeper.
                 let push = |level| levels.push(u8::try_from(level).unwrap_or(u8::MAX));
-                definition.read(count, push).ok_or_else(|| broken("has too few levels"))?;
+                definition
+                    .read(count, push)
+                    .ok_or_else(|| broken("has too few levels"))?;
             }
             let most = self.field.meanings.len() - 1;
             if self.levels.iter().all(|level| usize::from(*level) == most) {
@@ -150,7 +152,8 @@ impl<R: ChunkReader> LeafReader<R> {
         let mut begun = 0;
         while self.open_page()? {
             let mut values = 0;
-            while let Some((definition, repetition)) = self.page.as_ref().and_then(DataPage::list_level)
+            while let Some((definition, repetition)) =
+                self.page.as_ref().and_then(DataPage::list_level)
             {
                 if repetition == 0 {
                     if begun == rows {
@@ -222,7 +225,12 @@ impl<R: ChunkReader> LeafReader<R> {
             return page.values.read(count, |stored| {
                 if let Err(fault) = cast.push(&stored, into) {
                     let text = Some(stored.text());
-                    faults.push(ValueFault { value, fault, text, steps });
+                    faults.push(ValueFault {
+                        value,
+                        fault,
+                        text,
+                        steps,
+                    });
                     into.push_filler();
                 }
                 value += 1;

@@ -111,10 +111,18 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
     ///
     /// # Errors
     /// [`ErrorKind::Misfit`] if a column is missing or of another type, or compressed by a codec that isn't read.
-    pub fn new(file: R, footer: Arc<ParquetMetaData>, order: &FieldOrder) -> Result<(Self, Vec<String>)> {
+    pub fn new(
+        file: R,
+        footer: Arc<ParquetMetaData>,
+        order: &FieldOrder,
+    ) -> Result<(Self, Vec<String>)> {
         let schema = footer.file_metadata().schema_descr();
         let misfit = |(name, reason): Misfit| {
-            let column = order.whole.columns.iter().find(|column| column.content == name);
+            let column = order
+                .whole
+                .columns
+                .iter()
+                .find(|column| column.content == name);
             let name = column.map_or_else(|| name.clone(), |column| column.name.to_owned());
             Error::new(ErrorKind::Misfit, reason)
                 .field(format!("{}.{name}", order.table.name))
@@ -142,7 +150,9 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             order.rules.time.map(|rule| rule.field),
         ];
         for field in rules.into_iter().flatten() {
-            let is_known = nodes.iter().any(|node| node.column.name == field.column.name);
+            let is_known = nodes
+                .iter()
+                .any(|node| node.column.name == field.column.name);
             if field.position.is_none() || is_known {
                 continue;
             }
@@ -157,7 +167,10 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
         let unknown = fields::unknown(order.whole.columns, schema);
         let warnings = unknown.map(|name| {
             let name = escape(name.as_bytes(), 80);
-            format!("the column '{name}' isn't one of {}, and left out", order.table.name)
+            format!(
+                "the column '{name}' isn't one of {}, and left out",
+                order.table.name
+            )
         });
         let warnings = warnings.collect();
         let made = Self {
@@ -304,7 +317,13 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
         (0..rows).map(is_selected).collect()
     }
 
-    fn reject(&self, leaves: &[LeafChunk], leaf: usize, fault: &ValueFault, row: usize) -> RowReject {
+    fn reject(
+        &self,
+        leaves: &[LeafChunk],
+        leaf: usize,
+        fault: &ValueFault,
+        row: usize,
+    ) -> RowReject {
         let LeafSource::File(reader) = &self.sources[leaf] else {
             unreachable!("only values of the file have faults");
         };
@@ -314,7 +333,11 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             column: reader.field.column,
             inner: inner(&reader.field, &leaves[leaf].values, fault),
             fault: fault.fault,
-            value: fault.text.as_ref().map(|text| text.to_vec()).unwrap_or_default(),
+            value: fault
+                .text
+                .as_ref()
+                .map(|text| text.to_vec())
+                .unwrap_or_default(),
             raw: row_json::row_json(&self.nodes, leaves, row),
         }
     }
@@ -405,7 +428,10 @@ fn cell(leaf: &LeafChunk, value: Option<usize>) -> std::result::Result<Cell, ()>
         return Ok(Cell::Null);
     };
     let faults = &leaf.faults;
-    if faults.binary_search_by_key(&value, |fault| fault.value).is_ok() {
+    if faults
+        .binary_search_by_key(&value, |fault| fault.value)
+        .is_ok()
+    {
         return Err(());
     }
     let (values, index) = leaf.values.at(value);
@@ -413,7 +439,9 @@ fn cell(leaf: &LeafChunk, value: Option<usize>) -> std::result::Result<Cell, ()>
         TypedValues::Integers(values) => Cell::Integer(values[index]),
         TypedValues::Floats(values) => Cell::Float(values[index]),
         TypedValues::Booleans(values) => Cell::Boolean(values[index]),
-        TypedValues::Texts(values) => Cell::Text(String::from_utf8_lossy(&values[index]).into_owned()),
+        TypedValues::Texts(values) => {
+            Cell::Text(String::from_utf8_lossy(&values[index]).into_owned())
+        }
     })
 }
 

@@ -110,10 +110,8 @@ impl DataPage {
             )));
         }
         let list = match (&mut definition, &mut repetition) {
-            (Some(definition), Some(repetition)) => {
-                list_levels(left, definition, repetition)
-                    .ok_or_else(|| broken("has too few levels"))?
-            }
+            (Some(definition), Some(repetition)) => list_levels(left, definition, repetition)
+                .ok_or_else(|| broken("has too few levels"))?,
             _ => Vec::new(),
         };
         let physical = descriptor.physical_type();
@@ -223,7 +221,9 @@ impl PlainValues {
             unreachable!("the page is a dictionary");
         };
         if !matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY) {
-            return Err(broken(format!("has a dictionary in the encoding {encoding}")));
+            return Err(broken(format!(
+                "has a dictionary in the encoding {encoding}"
+            )));
         }
         Ok((num_values as usize, Self::new(buf, physical)))
     }
@@ -260,7 +260,9 @@ fn take(bytes: &mut Bytes, length: u32) -> Result<Bytes> {
 
 /// Takes bytes after their length.
 fn take_with_length(bytes: &mut Bytes) -> Result<Bytes> {
-    let length = bytes.try_get_u32_le().map_err(|_| broken("has a page that is too short"))?;
+    let length = bytes
+        .try_get_u32_le()
+        .map_err(|_| broken("has a page that is too short"))?;
     take(bytes, length)
 }
 
@@ -282,7 +284,10 @@ fn other_values(
         rep_level_encoding: Encoding::RLE,
         statistics: None,
     };
-    Ok(get_column_reader(Arc::new(flat), Box::new(OnePage(Some(page)))))
+    Ok(get_column_reader(
+        Arc::new(flat),
+        Box::new(OnePage(Some(page))),
+    ))
 }
 
 fn read_other(reader: &mut ColumnReader, count: usize, mut each: impl FnMut(Stored)) -> Result<()> {
@@ -297,12 +302,18 @@ fn read_other(reader: &mut ColumnReader, count: usize, mut each: impl FnMut(Stor
     }
     let read = match reader {
         ColumnReader::BoolColumnReader(reader) => read!(reader, Stored::Boolean),
-        ColumnReader::Int32ColumnReader(reader) => read!(reader, |it: i32| Stored::Integer(it.into())),
+        ColumnReader::Int32ColumnReader(reader) => {
+            read!(reader, |it: i32| Stored::Integer(it.into()))
+        }
         ColumnReader::Int64ColumnReader(reader) => read!(reader, Stored::Integer),
-        ColumnReader::FloatColumnReader(reader) => read!(reader, |it: f32| Stored::Float(it.into())),
+        ColumnReader::FloatColumnReader(reader) => {
+            read!(reader, |it: f32| Stored::Float(it.into()))
+        }
         ColumnReader::DoubleColumnReader(reader) => read!(reader, Stored::Float),
         ColumnReader::ByteArrayColumnReader(reader) => {
-            read!(reader, |it: ByteArray| Stored::Bytes(Bytes::copy_from_slice(it.data())))
+            read!(reader, |it: ByteArray| Stored::Bytes(
+                Bytes::copy_from_slice(it.data())
+            ))
         }
         ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
             unreachable!("no column is cast from these")

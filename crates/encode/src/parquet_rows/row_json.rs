@@ -75,7 +75,9 @@ impl RowWriter<'_> {
     /// Writes a value; false if it is NULL.
     fn value(&mut self, node: &Node, lists: u8) -> bool {
         let first = node.leaves.start;
-        let level = self.entries[first].level().map_or(0, |(definition, _)| definition);
+        let level = self.entries[first]
+            .level()
+            .map_or(0, |(definition, _)| definition);
         if level < node.levels.definition {
             self.pass(node);
             return false;
@@ -122,7 +124,9 @@ impl RowWriter<'_> {
         entries.levels.next();
         let value = entries.value;
         entries.value += 1;
-        let fault = chunk.faults.binary_search_by_key(&value, |fault| fault.value);
+        let fault = chunk
+            .faults
+            .binary_search_by_key(&value, |fault| fault.value);
         if let Some(fault) = fault.ok().map(|index| &chunk.faults[index]) {
             match &fault.text {
                 Some(text) if chunk.is_text() => self.text(text),
@@ -151,7 +155,8 @@ impl RowWriter<'_> {
         self.out.push(b'"');
         for chunk in bytes.utf8_chunks() {
             let quoted = serde_json::to_string(chunk.valid()).expect("a text can be written");
-            self.out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+            self.out
+                .extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
             self.out.extend_from_slice(chunk.invalid());
         }
         self.out.push(b'"');

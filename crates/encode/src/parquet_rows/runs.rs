@@ -64,7 +64,9 @@ impl Runs {
     /// How many of the next values are `wanted`; `None` if there aren't `count` of them.
     pub(super) fn count(mut self, count: usize, wanted: i16) -> Option<usize> {
         let mut found = 0;
-        self.read(count, |value| found += usize::from(i64::from(value) == i64::from(wanted)))?;
+        self.read(count, |value| {
+            found += usize::from(i64::from(value) == i64::from(wanted))
+        })?;
         Some(found)
     }
 
@@ -73,9 +75,15 @@ impl Runs {
         if head & 1 == 0 {
             let length = self.width.div_ceil(8);
             let bytes = self.bytes.get(self.at..self.at + length)?;
-            let value = bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));
+            let value = bytes
+                .iter()
+                .rev()
+                .fold(0, |value, &byte| value << 8 | u32::from(byte));
             self.at += length;
-            self.run = Run::Repeated { left: head >> 1, value };
+            self.run = Run::Repeated {
+                left: head >> 1,
+                value,
+            };
         } else {
             let groups = head >> 1;
             let length = usize::try_from(groups).ok()?.checked_mul(self.width)?;
@@ -123,7 +131,8 @@ mod tests {
 
     fn all(bytes: &'static [u8], width: usize, count: usize) -> Option<Vec<u32>> {
         let mut found = Vec::new();
-        let read = Runs::new(Bytes::from_static(bytes), width).read(count, |value| found.push(value));
+        let read =
+            Runs::new(Bytes::from_static(bytes), width).read(count, |value| found.push(value));
         read.map(|()| found)
     }
 
@@ -131,13 +140,22 @@ mod tests {
     fn runs_are_of_both_kinds() {
         // The example of the format: 0 to 7 in three bits each, after four times 5.
         let bytes = &[4 << 1, 5, 1 << 1 | 1, 0b1000_1000, 0b1100_0110, 0b1111_1010];
-        assert_eq!(all(bytes, 3, 12), Some(vec![5, 5, 5, 5, 0, 1, 2, 3, 4, 5, 6, 7]));
+        assert_eq!(
+            all(bytes, 3, 12),
+            Some(vec![5, 5, 5, 5, 0, 1, 2, 3, 4, 5, 6, 7])
+        );
         assert_eq!(all(bytes, 3, 13), None);
         // Cut after the fifth of eight values.
-        assert_eq!(all(&[1 << 1 | 1, 0b1000_1000, 0b1100_0110], 3, 5), Some(vec![0, 1, 2, 3, 4]));
+        assert_eq!(
+            all(&[1 << 1 | 1, 0b1000_1000, 0b1100_0110], 3, 5),
+            Some(vec![0, 1, 2, 3, 4])
+        );
         assert_eq!(all(&[1 << 1 | 1, 0b1000_1000, 0b1100_0110], 3, 6), None);
         assert_eq!(all(&[9 << 1], 0, 9), Some(vec![0; 9]));
-        assert_eq!(all(&[2 << 1, 1, 2, 3, 4], 32, 2), Some(vec![0x0403_0201; 2]));
+        assert_eq!(
+            all(&[2 << 1, 1, 2, 3, 4], 32, 2),
+            Some(vec![0x0403_0201; 2])
+        );
         assert_eq!(all(&[0xff; 12], 1, 1 << 20), None);
         assert_eq!(all(&[], 1, 1), None);
     }

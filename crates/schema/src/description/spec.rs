@@ -165,6 +165,9 @@ pub(super) struct TableSpec {
     pub(super) captures: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     pub(super) syntax: Syntax,
+    /// Whether it is also published as Parquet.
+    #[serde(default)]
+    pub(super) parquet: bool,
     pub(super) csv: Option<CsvSpec>,
     /// 0 where it is not known.
     #[serde(default)]
@@ -225,6 +228,9 @@ pub(super) struct ReferenceSpec {
 pub(super) struct ShardsSpec {
     pub(super) cell: String,
     pub(super) count: u32,
+    /// 0 where it is not known.
+    #[serde(default)]
+    pub(super) parquet: u32,
     pub(super) rows: Option<PublishedSpec>,
 }
 

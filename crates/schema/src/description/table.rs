@@ -31,6 +31,10 @@ impl Version<'_> {
             spec.parts <= MOST_PARTS,
             "parts: a table has at most {MOST_PARTS}"
         );
+        ensure!(
+            !spec.parquet || spec.files == Files::Shards,
+            "parquet: only of a table with files = \"shards\""
+        );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
             name: leak(identifier(&spec.name)?),
@@ -39,6 +43,7 @@ impl Version<'_> {
             fields: fields(spec, self.name),
             files: spec.files,
             syntax: spec.syntax,
+            parquet: spec.parquet,
             naming,
             csv: csv(spec)?,
             parts: match (spec.parts, naming.count()) {
@@ -125,7 +130,7 @@ fn shards(list: &[ShardsSpec], cells: Option<&Cells>) -> Result<&'static [CellSh
     let shards = list.iter().map(|shards| {
         let cell = cells.and_then(|cells| cells.find(&shards.cell));
         ensure!(
-            shards.count <= MOST_PARTS,
+            shards.count.max(shards.parquet) <= MOST_PARTS,
             "count: a cell has at most {MOST_PARTS} shards"
         );
         Ok(CellShards {
@@ -133,6 +138,7 @@ fn shards(list: &[ShardsSpec], cells: Option<&Cells>) -> Result<&'static [CellSh
                 cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
             ),
             count: shards.count,
+            parquet: shards.parquet,
             rows: shards.rows.as_ref().map(published).transpose()?,
         })
     });

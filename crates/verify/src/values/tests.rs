@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use tracelake_convert::part::{Beginning, ReadProgress, TableText, convert_part};
+use tracelake_convert::part::{Beginning, PartRows, ReadProgress, TableText, convert_part};
 use tracelake_core::digest::Digest;
 use tracelake_core::options::Format;
 use tracelake_core::part_key::PartKey;
@@ -67,7 +67,7 @@ impl Pair {
         let mut reading = TableText::new(&mut source, &beginning, None);
         assert!(reading.next_part().unwrap());
         let (converted, parquet) = convert_part(
-            &mut reading,
+            PartRows::Text(&mut reading),
             &order,
             &arrow_schema(table),
             OutputSettings::DEFAULT,

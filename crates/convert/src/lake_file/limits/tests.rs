@@ -90,7 +90,7 @@ fn a_page_has_no_more_than_its_column_chunk() {
     let (path, _) = open(&bytes);
     let reopened = || {
         let file = RandomAccess::open(&path.path().into()).unwrap();
-        CheckedFile::new(file, &footer).unwrap()
+        CheckedFile::new(file, &footer, Writer::Convert).unwrap()
     };
     let file = reopened();
     file.check_page(start, &header(0, most, length, 4, 8))

@@ -15,6 +15,7 @@ const TABLE: Table = Table {
     naming: crate::Naming::NONE,
     csv: crate::Csv::PLAIN,
     syntax: Syntax::Csv,
+    parquet: false,
     parts: 1,
     published: None,
     shards: &[],

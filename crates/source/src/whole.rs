@@ -1,0 +1,90 @@
+//! A file that has to be read at any place, such as Parquet, whose footer comes last.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_location::{Location, RandomAccess};
+
+use super::decoder::Decoder;
+use super::gunzip::Gunzip;
+use super::raw::{Fingerprint, READ, Raw, at};
+use super::{GZIP_MAGIC, fingerprint};
+
+/// The most bytes that a byte of a compressed file may unpack to. Parquet is compressed by itself, so gzip around it
+/// hardly makes it smaller.
+const MOST_UNPACKED: u64 = 100;
+
+/// A file that can be read at any place.
+#[derive(Debug)]
+pub struct WholeFile {
+    /// Its bytes, unpacked if it is compressed with gzip.
+    pub file: RandomAccess,
+    /// The size and the digest of the file as it was published.
+    pub fingerprint: Fingerprint,
+    /// The tag that its server gives it.
+    pub tag: Option<String>,
+}
+
+impl WholeFile {
+    /// Opens a file and digests all of it. One that is compressed with gzip, whatever its name says, is unpacked into a
+    /// file without a name in `scratch`; so is one of a server, because its columns are far apart, and each page of each
+    /// of them would be a request.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] for broken gzip, and for gzip that unpacks to more than a hundred times its size; when the
+    /// file can't be read or `scratch` is full.
+    pub fn open(context: &Context, location: &Location, scratch: &Path) -> Result<Self> {
+        let mut start = Vec::new();
+        let reader = location.open()?.take(GZIP_MAGIC.len() as u64);
+        let read = { reader }.read_to_end(&mut start);
+        read.map_err(|error| tracelake_location::from_read(error).at(location))?;
+        let is_gzip = start == GZIP_MAGIC;
+        if !is_gzip && location.as_path().is_some() {
+            let file = RandomAccess::open(location)?;
+            return Ok(Self {
+                file,
+                fingerprint: fingerprint(context, location)?,
+                tag: None,
+            });
+        }
+        let raw = Raw::open(context, location)?;
+        let mut decoder = match is_gzip {
+            true => Decoder::Gzip(Box::new(Gunzip::new(raw))),
+            false => Decoder::Plain(raw),
+        };
+        let file = copy(&mut decoder, scratch, location)?;
+        let raw = decoder.raw();
+        Ok(Self {
+            file: file.into(),
+            fingerprint: raw.fingerprint(),
+            tag: raw.confirm().map_err(|error| at(error, location))?,
+        })
+    }
+}
+
+/// Copies what is decoded into a file without a name, which is gone once it is closed.
+fn copy(decoder: &mut Decoder, scratch: &Path, location: &Location) -> Result<File> {
+    let failed = |error| Error::disk("unpack a file into", error).at(scratch);
+    let mut file = tempfile::tempfile_in(scratch).map_err(failed)?;
+    let mut buffer = vec![0; READ];
+    let mut copied = 0_u64;
+    loop {
+        let read = decoder
+            .read(&mut buffer)
+            .map_err(|error| at(error, location))?;
+        if read == 0 {
+            return Ok(file);
+        }
+        copied += read as u64;
+        if copied > (decoder.raw().bytes + READ as u64).saturating_mul(MOST_UNPACKED) {
+            let reason = format!("unpacks to more than {MOST_UNPACKED} times its size");
+            return Err(Error::new(ErrorKind::Corrupt, reason)
+                .at(location)
+                .hint("this is no table of a trace; download the file again"));
+        }
+        file.write_all(&buffer[..read]).map_err(failed)?;
+    }
+}
