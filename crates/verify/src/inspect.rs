@@ -9,6 +9,7 @@ use tracelake_core::Context;
 use tracelake_core::date_time::shown;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::origin::Origin;
 use tracelake_core::part_key::{CellName, of_cell};
 use tracelake_core::words::{self, group_digits, several};
 use tracelake_lake::manifest::{Manifest, TableFacts};
@@ -389,7 +390,8 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             rejected: Some(rejected.fold(0, u64::saturating_add)),
             not_selected: facts.rows_not_selected,
             published_rows: table.and_then(|table| published_rows(table, cell)),
-            more_than_published: table.and_then(|table| facts.more_than_published(table)),
+            more_than_published: table
+                .and_then(|table| facts.more_than_published(table, &manifest.origin.options)),
             bytes: sum(facts.parts.iter().map(|part| Some(part.output.bytes))),
             time_unit: table.and_then(time_unit),
             time_min,
@@ -408,7 +410,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         finished: Some(finished),
         absent: absent.collect(),
         selection: manifest.origin.options.selected(known),
-        notes: notes_of_lake(&manifest.tables, manifest.origin.synthetic, known),
+        notes: notes_of_lake(&manifest.tables, &manifest.origin, known),
         trace: manifest.origin.trace,
         tables,
         shards: None,
@@ -416,13 +418,13 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
 }
 
 /// The parts that were converted alone, and the tables that have far fewer rows than were published.
-fn notes_of_lake(tables: &[TableFacts], synthetic: bool, trace: Option<&Trace>) -> Vec<String> {
+fn notes_of_lake(tables: &[TableFacts], origin: &Origin, trace: Option<&Trace>) -> Vec<String> {
     let alone = tables.iter().flat_map(parts_alone);
     let by_cell = tables.iter().flat_map(TableFacts::by_cell);
     let short = by_cell.filter_map(|(cell, facts)| {
-        let table = trace.filter(|_| !synthetic)?.table(&facts.name)?;
+        let table = trace.filter(|_| !origin.synthetic)?.table(&facts.name)?;
         let published = table.published_in(cell)?.rows;
-        let (rows, is_whole) = (facts.rows_in(), facts.is_whole(table));
+        let (rows, is_whole) = (facts.rows_in(), facts.is_whole(table, &origin.options));
         (is_whole && is_far_short(rows, published)).then(|| {
             format!(
                 "{}{}: {} of {} published",

@@ -23,6 +23,7 @@ mod finding;
 pub mod inspect;
 mod number;
 mod output;
+mod parquet_text;
 mod parsed;
 mod parts;
 mod rejected;

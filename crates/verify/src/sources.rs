@@ -79,6 +79,8 @@ pub(super) struct SourceFile {
     pub(super) path: Location,
     /// Whether it is cut into parts.
     pub(super) is_cut: bool,
+    /// Whether it is Parquet.
+    pub(super) is_parquet: bool,
     /// Whether it is an archive of parts.
     pub(super) holds_parts: bool,
     /// One for each length that a part was made of.
@@ -133,6 +135,7 @@ impl SourceFile {
             order,
             path,
             is_cut,
+            is_parquet: planned.is_parquet,
             holds_parts,
             part_rows: stream
                 .filter(|_| !holds_parts)

@@ -23,6 +23,7 @@ use tracelake_schema::{Csv, Separator, Syntax};
 use super::archive::{self, Member};
 use super::finding::corrupt;
 use super::number;
+use super::parquet_text::ParquetText;
 use super::rejected::RejectedText;
 
 /// The longest row in bytes, without its line end.
@@ -54,6 +55,8 @@ pub(super) struct SourceText {
     pub(super) has_index: bool,
     /// Whether the first line ends with `\r\n`, as the others should then.
     is_crlf: bool,
+    /// Of a Parquet file, the rows that each row group ends before.
+    row_groups: Option<Vec<u64>>,
     /// Bytes, lines and rows read so far; a header isn't a row.
     bytes: u64,
     lines: u64,
@@ -68,6 +71,19 @@ impl SourceText {
             return Self::of_member(path, order, found);
         }
         Self::new(path, order, archive::decoded(context, path)?)
+    }
+
+    /// Opens a Parquet file of a table, whose rows become lines.
+    pub(super) fn of_parquet(
+        context: &Context,
+        path: &Location,
+        order: &FieldOrder,
+    ) -> Result<Self> {
+        let (text, row_groups) = ParquetText::open(context, path, order)?;
+        Ok(Self {
+            row_groups: Some(row_groups),
+            ..Self::new(path, order, Box::new(text))?
+        })
     }
 
     /// Reads the member of an archive that was found.
@@ -99,6 +115,7 @@ impl SourceText {
             boms_accepted: 0,
             has_index: false,
             is_crlf: false,
+            row_groups: None,
             bytes: 0,
             lines: 0,
             rows: 0,
@@ -518,11 +535,24 @@ impl<'a> PartRows<'a> {
         let with_index = self.text.has_index.then(|| self.order.clone().with_index());
         let order = with_index.as_ref().unwrap_or(self.order);
         let start = self.text.bytes - self.row.len() as u64;
-        if reject.byte != start {
-            let (line, byte) = (self.line, reject.byte);
-            return wrong(format!(
-                "says that line {line} of the source starts at byte {byte}, but it starts at byte {start}"
-            ));
+        match (&self.text.row_groups, reject.byte, reject.row_group) {
+            (None, Some(byte), None) if byte == start => {}
+            (None, Some(byte), None) => {
+                let line = self.line;
+                return wrong(format!(
+                    "says that line {line} of the source starts at byte {byte}, but it starts at byte {start}"
+                ));
+            }
+            (Some(ends), None, Some(given)) => {
+                let row_group = 1 + ends.partition_point(|end| *end < self.line) as u64;
+                if given != row_group {
+                    let row = self.line;
+                    return wrong(format!(
+                        "says that row {row} of the source is in row group {given}, but it is in row group {row_group}"
+                    ));
+                }
+            }
+            _ => return wrong("doesn't say where in the source a row is".to_owned()),
         }
         let line = self.row.strip_suffix(b"\n").unwrap_or(&self.row);
         let body = without_line_end(&self.row);
@@ -593,8 +623,11 @@ struct Rejects {
 /// A line of a rejects file, about one row.
 #[derive(Deserialize)]
 struct RejectedRow {
+    /// In a Parquet file, the number of the row.
+    #[serde(alias = "row")]
     line: u64,
-    byte: u64,
+    byte: Option<u64>,
+    row_group: Option<u64>,
     column: Option<String>,
     reason: String,
     raw: String,

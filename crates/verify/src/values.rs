@@ -49,9 +49,10 @@ pub(super) fn verify_values(
     }
     let text = match &mut file.text {
         Some(text) => text,
-        None => file
-            .text
-            .insert(SourceText::open(&file.context, &file.path, &file.order)?),
+        None => file.text.insert(match file.is_parquet {
+            true => SourceText::of_parquet(&file.context, &file.path, &file.order)?,
+            false => SourceText::open(&file.context, &file.path, &file.order)?,
+        }),
     };
     let mut rows = PartRows::new(text, &file.order, range, rejects)?;
     compare_rows(

@@ -16,6 +16,7 @@ use tracelake_core::options::Accepted;
 use tracelake_core::origin::{Origin, unreadable};
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_core::seal;
+use tracelake_core::settings::Settings;
 use tracelake_core::with_origin;
 use tracelake_schema::Table;
 
@@ -131,10 +132,10 @@ impl TableFacts {
     /// Whether the lake has every published part, so that [`TableFacts::rows_in`] can be compared with
     /// a published count. The parts are of one cell, or of none: see [`TableFacts::by_cell`].
     #[must_use]
-    pub fn is_whole(&self, table: &Table) -> bool {
+    pub fn is_whole(&self, table: &Table, options: &Settings) -> bool {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
         let cut = self.parts.iter().find_map(|part| part.of);
-        let parts = cut.unwrap_or_else(|| table.parts_in(self.cell()));
+        let parts = cut.unwrap_or_else(|| options.published_parts(table, self.cell()));
         let first = table.naming.first;
         let whole = first..first.saturating_add(parts);
         !numbers.is_empty() && numbers.into_iter().eq(whole)
@@ -143,10 +144,10 @@ impl TableFacts {
     /// How many more rows were read than published, negative if some are missing. `None` without a
     /// published count, or if the lake doesn't have all parts.
     #[must_use]
-    pub fn more_than_published(&self, table: &Table) -> Option<i64> {
+    pub fn more_than_published(&self, table: &Table, options: &Settings) -> Option<i64> {
         let published = table
             .published_in(self.cell())
-            .filter(|_| self.is_whole(table))?;
+            .filter(|_| self.is_whole(table, options))?;
         let more = i128::from(self.rows_in()) - i128::from(published.rows);
         // A manifest may say anything.
         Some(i64::try_from(more).unwrap_or(i64::MAX))

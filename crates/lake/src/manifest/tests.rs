@@ -92,24 +92,46 @@ fn a_whole_table_is_compared_with_its_published_count() {
         confidence: Confidence::Reported,
         source: "somebody",
     });
-    assert_eq!(facts.more_than_published(&table), None);
+    assert_eq!(
+        facts.more_than_published(&table, &Settings::default()),
+        None
+    );
     for (number, more) in [(1, None), (1, None), (0, Some(11)), (2, None)] {
         part.file_number = number;
         facts.parts.push(part.clone());
-        assert_eq!(facts.more_than_published(&table), more, "{number}");
+        assert_eq!(
+            facts.more_than_published(&table, &Settings::default()),
+            more,
+            "{number}"
+        );
     }
     facts.parts.drain(2..);
     facts.parts[0].file_number = 0;
-    assert_eq!(facts.more_than_published(&table), Some(1));
+    assert_eq!(
+        facts.more_than_published(&table, &Settings::default()),
+        Some(1)
+    );
     facts.parts[0].rows_in = 9;
-    assert_eq!(facts.more_than_published(&table), Some(0));
+    assert_eq!(
+        facts.more_than_published(&table, &Settings::default()),
+        Some(0)
+    );
     facts.parts[0].rows_in = 3;
-    assert_eq!(facts.more_than_published(&table), Some(-6));
+    assert_eq!(
+        facts.more_than_published(&table, &Settings::default()),
+        Some(-6)
+    );
     facts.parts[0].rows_in = u64::MAX;
-    assert_eq!(facts.more_than_published(&table), Some(i64::MAX));
+    assert_eq!(
+        facts.more_than_published(&table, &Settings::default()),
+        Some(i64::MAX)
+    );
     table.published = None;
-    assert!(facts.is_whole(&table));
-    assert_eq!(facts.more_than_published(&table), None);
+    assert!(facts.is_whole(&table, &Settings::default()));
+    assert_eq!(
+        facts.more_than_published(&table, &Settings::default()),
+        None
+    );
 }
 
 #[test]

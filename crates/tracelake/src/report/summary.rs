@@ -367,15 +367,16 @@ pub(super) fn against_published(trace: &Trace, manifest: &Manifest) {
     if manifest.origin.synthetic {
         return say("synthetic: tracelake generate made the source");
     }
+    let options = &manifest.origin.options;
     let tables = manifest.tables.iter().flat_map(TableFacts::by_cell);
     for (cell, facts) in tables {
         let Some(table) = trace
             .table(&facts.name)
-            .filter(|table| facts.is_whole(table) && table.files != Files::Derived)
+            .filter(|table| facts.is_whole(table, options) && table.files != Files::Derived)
         else {
             continue;
         };
-        let more = facts.more_than_published(table);
+        let more = facts.more_than_published(table, options);
         let mark = match table.published_in(cell) {
             Some(published) if is_far_short(facts.rows_in(), published.rows) => "warning: ",
             _ => "",

@@ -134,7 +134,7 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         parts.retain(|part| part.cell == cell);
         let is_published = !manifest.origin.synthetic;
         let published = table.published_in(cell).filter(|_| is_published);
-        let known = table.parts_in(cell);
+        let known = manifest.origin.options.published_parts(table, cell);
         let total = total(table, &parts, Some(known).filter(|_| is_published));
         let numbers = parts.iter().map(|part| part.file_number);
         let missing = missing(&parts, table.naming.first_of(numbers), total);
