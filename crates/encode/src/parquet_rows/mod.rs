@@ -10,6 +10,7 @@ mod leaf;
 mod pages;
 mod row_json;
 mod runs;
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -121,7 +121,9 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
             published_rows: known.and_then(|known| Some(known.published_in(cell)?.rows)),
             more_than_published: known
                 .filter(|_| outcome.is_committed && !outcome.manifest.origin.synthetic)
-                .and_then(|known| facts.more_than_published(known)),
+                .and_then(|known| {
+                    facts.more_than_published(known, &outcome.manifest.origin.options)
+                }),
         }
     };
     let tables = outcome.manifest.tables.iter().flat_map(|facts| {
