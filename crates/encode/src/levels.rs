@@ -131,6 +131,22 @@ impl Levels {
         }
     }
 
+    /// Adds entries of lists; returns how many of them are values.
+    pub(crate) fn extend(
+        &mut self,
+        definition: impl Iterator<Item = u8>,
+        repetition: &[u8],
+    ) -> usize {
+        let before = self.definition.len();
+        self.definition.extend(definition);
+        self.repetition.extend_from_slice(repetition);
+        let most = self.most.definition;
+        let added = self.definition[before..].iter();
+        let values = added.filter(|level| **level == most).count();
+        self.values += values;
+        values
+    }
+
     /// Removes rows; returns for each value whether it is kept.
     pub(crate) fn retain(&mut self, is_kept: &[bool]) -> Vec<bool> {
         let mut next = Self::new(self.most);

@@ -151,35 +151,74 @@ impl<R: ChunkReader> LeafReader<R> {
     fn read_lists(&mut self, rows: usize, chunk: &mut LeafChunk) -> Result<usize> {
         let mut begun = 0;
         while self.open_page()? {
-            let mut values = 0;
-            while let Some((definition, repetition)) =
-                self.page.as_ref().and_then(DataPage::list_level)
-            {
-                if repetition == 0 {
+            let Some(page) = &mut self.page else { break };
+            let Some(lists) = page.lists.take() else {
+                break;
+            };
+            let start = lists.definition.len() - page.left;
+            let mut end = start;
+            for repetition in &lists.repetition[start..] {
+                if *repetition == 0 {
                     if begun == rows {
-                        self.take_values(values, chunk)?;
-                        return Ok(begun);
+                        break;
                     }
                     begun += 1;
                 } else if begun == 0 {
                     return Err(broken("begins within a list"));
                 }
-                if i16::from(repetition) > self.field.descriptor.max_rep_level() {
-                    return Err(broken("has a level that its column doesn't have"));
-                }
-                if chunk.values.levels.entries() >= MOST_ENTRIES {
-                    return Err(broken(format!(
-                        "has more than {MOST_ENTRIES} items of lists in {rows} rows"
-                    )));
-                }
-                self.take_entry(definition, repetition, &mut values, chunk)?;
-                if let Some(page) = &mut self.page {
-                    page.left -= 1;
-                }
+                end += 1;
             }
-            self.take_values(values, chunk)?;
+            page.left -= end - start;
+            self.take_lists(
+                &lists.definition[start..end],
+                &lists.repetition[start..end],
+                rows,
+                chunk,
+            )?;
+            let Some(page) = &mut self.page else { break };
+            page.lists = Some(lists);
+            if page.left > 0 {
+                break;
+            }
         }
         Ok(begun)
+    }
+
+    /// Adds entries of lists.
+    fn take_lists(
+        &mut self,
+        definition: &[u8],
+        repetition: &[u8],
+        rows: usize,
+        chunk: &mut LeafChunk,
+    ) -> Result<()> {
+        let levels = &mut chunk.values.levels;
+        if levels.entries() + definition.len() > MOST_ENTRIES {
+            return Err(broken(format!(
+                "has more than {MOST_ENTRIES} items of lists in {rows} rows"
+            )));
+        }
+        let most = self.field.descriptor.max_rep_level();
+        if repetition.iter().any(|level| i16::from(*level) > most) {
+            return Err(broken("has a level that its column doesn't have"));
+        }
+        let meanings = &self.field.meanings;
+        let meaning = |level: &u8| meanings.get(usize::from(*level));
+        let is_plain = |level| matches!(meaning(level), Some(Meaning::Value | Meaning::Null(_)));
+        let mut values = 0;
+        if definition.iter().all(is_plain) {
+            let value_level = self.field.leaf.most.definition;
+            let level = |level: &u8| match meaning(level) {
+                Some(Meaning::Null(level)) => *level,
+                _ => value_level,
+            };
+            values = levels.extend(definition.iter().map(level), repetition);
+        } else {
+            for (definition, repetition) in definition.iter().zip(repetition) {
+                self.take_entry(*definition, *repetition, &mut values, chunk)?;
+            }
+        }
+        self.take_values(values, chunk)
     }
 
     /// Adds an entry. The values of `values` entries before it are still to be taken.

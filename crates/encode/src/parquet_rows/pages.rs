@@ -22,9 +22,15 @@ pub(super) struct DataPage {
     pub(super) left: usize,
     /// The rest of the definition levels; `None` if every entry is a value.
     pub(super) definition: Option<Runs>,
-    /// In a list, the definition and repetition levels of all entries.
-    list: Vec<(u8, u8)>,
+    /// In a list, the levels of all entries.
+    pub(super) lists: Option<ListLevels>,
     pub(super) values: PageValues,
+}
+
+/// The levels of the entries of a page of lists.
+pub(super) struct ListLevels {
+    pub(super) definition: Vec<u8>,
+    pub(super) repetition: Vec<u8>,
 }
 
 /// The values of a page that are still to be read.
@@ -109,10 +115,12 @@ impl DataPage {
                 "has a page of {left} items of lists; at most {LIST_ENTRIES} are read"
             )));
         }
-        let list = match (&mut definition, &mut repetition) {
-            (Some(definition), Some(repetition)) => list_levels(left, definition, repetition)
-                .ok_or_else(|| broken("has too few levels"))?,
-            _ => Vec::new(),
+        let lists = match (&mut definition, &mut repetition) {
+            (Some(definition), Some(repetition)) => Some(
+                ListLevels::read(left, definition, repetition)
+                    .ok_or_else(|| broken("has too few levels"))?,
+            ),
+            _ => None,
         };
         let physical = descriptor.physical_type();
         let values = match encoding {
@@ -129,13 +137,10 @@ impl DataPage {
                 PageValues::Truths(Runs::new(take_with_length(&mut bytes)?, 1))
             }
             encoding => {
-                let values = match &definition {
-                    Some(_) if in_list => {
-                        let is_value = |(level, _): &&(u8, u8)| i16::from(*level) == most_def;
-                        Some(list.iter().filter(is_value).count())
-                    }
-                    Some(definition) => definition.clone().count(left, most_def),
-                    None => Some(left),
+                let values = match (&lists, &definition) {
+                    (Some(lists), _) => Some(lists.values(most_def)),
+                    (None, Some(definition)) => definition.clone().count(left, most_def),
+                    (None, None) => Some(left),
                 };
                 let values = values.ok_or_else(|| broken("has too few levels"))?;
                 PageValues::Other(Box::new(other_values(bytes, encoding, values, descriptor)?))
@@ -144,34 +149,31 @@ impl DataPage {
         Ok(Self {
             left,
             definition,
-            list,
+            lists,
             values,
         })
     }
-
-    /// The levels of the next entry of a list.
-    pub(super) fn list_level(&self) -> Option<(u8, u8)> {
-        let at = self.list.len() - self.left;
-        self.list.get(at).copied()
-    }
 }
 
-/// The definition and repetition levels of the entries of a page.
-fn list_levels(
-    entries: usize,
-    definition: &mut Runs,
-    repetition: &mut Runs,
-) -> Option<Vec<(u8, u8)>> {
-    let mut levels = Vec::with_capacity(entries);
-    let narrow = |level: u32| u8::try_from(level).unwrap_or(u8::MAX);
-    definition.read(entries, |level| levels.push((narrow(level), 0)))?;
-    let mut next = levels.iter_mut();
-    repetition.read(entries, |level| {
-        if let Some((_, repetition)) = next.next() {
-            *repetition = narrow(level);
-        }
-    })?;
-    Some(levels)
+impl ListLevels {
+    fn read(entries: usize, definition: &mut Runs, repetition: &mut Runs) -> Option<Self> {
+        let levels = |runs: &mut Runs| {
+            let mut levels = Vec::with_capacity(entries);
+            runs.read(entries, |level| {
+                levels.push(u8::try_from(level).unwrap_or(u8::MAX))
+            })?;
+            Some(levels)
+        };
+        Some(Self {
+            definition: levels(definition)?,
+            repetition: levels(repetition)?,
+        })
+    }
+
+    fn values(&self, most: i16) -> usize {
+        let levels = self.definition.iter();
+        levels.filter(|level| i16::from(**level) == most).count()
+    }
 }
 
 impl PageValues {
