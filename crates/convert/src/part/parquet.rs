@@ -208,3 +208,6 @@ fn bad_row(reject: &RowReject, first_chunk: Option<BadShare>) -> BadRow<'_> {
         first_chunk,
     }
 }
+
+#[cfg(test)]
+mod tests;

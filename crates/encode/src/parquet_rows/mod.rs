@@ -5,6 +5,7 @@
 //! dictionaries: a value of one is looked at once.
 
 mod cast;
+mod deltas;
 mod fields;
 mod leaf;
 mod pages;

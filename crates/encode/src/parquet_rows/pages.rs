@@ -1,16 +1,13 @@
 //! The pages of a column chunk, decoded up to the values of a leaf.
 
-use std::sync::Arc;
-
 use bytes::{Buf, Bytes};
 use parquet::basic::{Encoding, Type as Physical};
-use parquet::column::page::{Page, PageMetadata, PageReader};
-use parquet::column::reader::{ColumnReader, get_column_reader};
-use parquet::data_type::ByteArray;
+use parquet::column::page::Page;
 use parquet::errors::{ParquetError, Result};
-use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
+use parquet::schema::types::ColumnDescPtr;
 
 use super::cast::Stored;
+use super::deltas::{Deltas, SplitNumbers, Texts};
 use super::runs::Runs;
 
 /// The most items of lists in a page: their levels are kept as long as the page is.
@@ -40,8 +37,9 @@ pub(super) enum PageValues {
     Indices(Runs),
     /// Booleans in runs.
     Truths(Runs),
-    /// In an encoding that the Parquet crate decodes.
-    Other(Box<ColumnReader>),
+    Deltas(Deltas),
+    Texts(Texts),
+    Split(SplitNumbers),
 }
 
 /// Values in PLAIN encoding.
@@ -123,6 +121,7 @@ impl DataPage {
             _ => None,
         };
         let physical = descriptor.physical_type();
+        let damaged = || broken(format!("has a page of {encoding} that can't be read"));
         let values = match encoding {
             Encoding::PLAIN => PageValues::Plain(PlainValues::new(bytes, physical)),
             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
@@ -136,15 +135,25 @@ impl DataPage {
             Encoding::RLE if physical == Physical::BOOLEAN => {
                 PageValues::Truths(Runs::new(take_with_length(&mut bytes)?, 1))
             }
-            encoding => {
-                let values = match (&lists, &definition) {
-                    (Some(lists), _) => Some(lists.values(most_def)),
-                    (None, Some(definition)) => definition.clone().count(left, most_def),
-                    (None, None) => Some(left),
-                };
-                let values = values.ok_or_else(|| broken("has too few levels"))?;
-                PageValues::Other(Box::new(other_values(bytes, encoding, values, descriptor)?))
+            Encoding::DELTA_BINARY_PACKED
+                if matches!(physical, Physical::INT32 | Physical::INT64) =>
+            {
+                Deltas::new(bytes, left, physical)
+                    .map(PageValues::Deltas)
+                    .ok_or_else(damaged)?
             }
+            Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY
+                if physical == Physical::BYTE_ARRAY =>
+            {
+                let are_shared = encoding == Encoding::DELTA_BYTE_ARRAY;
+                let texts = Texts::new(bytes, left, are_shared);
+                texts.map(PageValues::Texts).ok_or_else(damaged)?
+            }
+            Encoding::BYTE_STREAM_SPLIT => {
+                let numbers = SplitNumbers::new(bytes, physical);
+                numbers.map(PageValues::Split).ok_or_else(damaged)?
+            }
+            encoding => return Err(broken(format!("has values in the encoding {encoding}"))),
         };
         Ok(Self {
             left,
@@ -169,11 +178,6 @@ impl ListLevels {
             repetition: levels(repetition)?,
         })
     }
-
-    fn values(&self, most: i16) -> usize {
-        let levels = self.definition.iter();
-        levels.filter(|level| i16::from(**level) == most).count()
-    }
 }
 
 impl PageValues {
@@ -183,19 +187,24 @@ impl PageValues {
     /// If there are fewer.
     pub(super) fn read(&mut self, count: usize, mut each: impl FnMut(Stored)) -> Result<()> {
         let too_few = || broken("has a page with too few values");
-        match self {
-            Self::Plain(plain) => {
-                for _ in 0..count {
-                    each(plain.next().ok_or_else(too_few)?);
-                }
-                Ok(())
-            }
-            Self::Truths(runs) => runs
-                .read(count, |value| each(Stored::Boolean(value != 0)))
-                .ok_or_else(too_few),
-            Self::Other(reader) => read_other(reader, count, each),
-            Self::Indices(_) => unreachable!("indices are looked up"),
+        if let Self::Truths(runs) = self {
+            let read = runs.read(count, |value| each(Stored::Boolean(value != 0)));
+            return read.ok_or_else(too_few);
         }
+        if let Self::Texts(texts) = self {
+            texts.begin();
+        }
+        for _ in 0..count {
+            let value = match self {
+                Self::Plain(plain) => plain.next(),
+                Self::Deltas(deltas) => deltas.next().map(Stored::Integer),
+                Self::Texts(texts) => texts.next().map(Stored::Bytes),
+                Self::Split(numbers) => numbers.next(),
+                Self::Truths(_) | Self::Indices(_) => unreachable!("these are read by runs"),
+            };
+            each(value.ok_or_else(too_few)?);
+        }
+        Ok(())
     }
 }
 
@@ -266,89 +275,4 @@ fn take_with_length(bytes: &mut Bytes) -> Result<Bytes> {
         .try_get_u32_le()
         .map_err(|_| broken("has a page that is too short"))?;
     take(bytes, length)
-}
-
-/// A reader of the values of one page, as if their column were mandatory.
-fn other_values(
-    bytes: Bytes,
-    encoding: Encoding,
-    values: usize,
-    descriptor: &ColumnDescPtr,
-) -> Result<ColumnReader> {
-    let field = Type::primitive_type_builder(descriptor.name(), descriptor.physical_type());
-    let flat = ColumnDescriptor::new(Arc::new(field.build()?), 0, 0, descriptor.path().clone());
-    let num_values = u32::try_from(values).map_err(|error| broken(error.to_string()))?;
-    let page = Page::DataPage {
-        buf: bytes,
-        num_values,
-        encoding,
-        def_level_encoding: Encoding::RLE,
-        rep_level_encoding: Encoding::RLE,
-        statistics: None,
-    };
-    Ok(get_column_reader(
-        Arc::new(flat),
-        Box::new(OnePage(Some(page))),
-    ))
-}
-
-fn read_other(reader: &mut ColumnReader, count: usize, mut each: impl FnMut(Stored)) -> Result<()> {
-    macro_rules! read {
-        ($reader:expr, $stored:expr) => {{
-            let mut values = Vec::with_capacity(count.min(1 << 16));
-            $reader.read_records(count, None, None, &mut values)?;
-            let read = values.len();
-            values.into_iter().map($stored).for_each(&mut each);
-            read
-        }};
-    }
-    let read = match reader {
-        ColumnReader::BoolColumnReader(reader) => read!(reader, Stored::Boolean),
-        ColumnReader::Int32ColumnReader(reader) => {
-            read!(reader, |it: i32| Stored::Integer(it.into()))
-        }
-        ColumnReader::Int64ColumnReader(reader) => read!(reader, Stored::Integer),
-        ColumnReader::FloatColumnReader(reader) => {
-            read!(reader, |it: f32| Stored::Float(it.into()))
-        }
-        ColumnReader::DoubleColumnReader(reader) => read!(reader, Stored::Float),
-        ColumnReader::ByteArrayColumnReader(reader) => {
-            read!(reader, |it: ByteArray| Stored::Bytes(
-                Bytes::copy_from_slice(it.data())
-            ))
-        }
-        ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
-            unreachable!("no column is cast from these")
-        }
-    };
-    match read == count {
-        true => Ok(()),
-        false => Err(broken("has a page with too few values")),
-    }
-}
-
-/// A page as a column chunk.
-struct OnePage(Option<Page>);
-
-impl Iterator for OnePage {
-    type Item = Result<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.take().map(Ok)
-    }
-}
-
-impl PageReader for OnePage {
-    fn get_next_page(&mut self) -> Result<Option<Page>> {
-        Ok(self.0.take())
-    }
-
-    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        Ok(None)
-    }
-
-    fn skip_next_page(&mut self) -> Result<()> {
-        self.0 = None;
-        Ok(())
-    }
 }

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 
 /// The rest of some runs.
-#[derive(Clone)]
 pub(super) struct Runs {
     bytes: Bytes,
     at: usize,
@@ -11,7 +10,6 @@ pub(super) struct Runs {
     run: Run,
 }
 
-#[derive(Clone)]
 enum Run {
     /// So many times one value.
     Repeated { left: u64, value: u32 },
@@ -33,7 +31,7 @@ impl Runs {
     /// Reads some values; `None` if there aren't as many.
     pub(super) fn read(&mut self, count: usize, mut each: impl FnMut(u32)) -> Option<()> {
         let mut wanted = count as u64;
-        let mask = (1_u64 << self.width) - 1;
+        let mask = (1_u128 << self.width) - 1;
         while wanted > 0 {
             match &mut self.run {
                 Run::Repeated { left: 0, .. } | Run::Packed { left: 0, .. } => self.next_run()?,
@@ -61,17 +59,8 @@ impl Runs {
         Some(())
     }
 
-    /// How many of the next values are `wanted`; `None` if there aren't `count` of them.
-    pub(super) fn count(mut self, count: usize, wanted: i16) -> Option<usize> {
-        let mut found = 0;
-        self.read(count, |value| {
-            found += usize::from(i64::from(value) == i64::from(wanted))
-        })?;
-        Some(found)
-    }
-
     fn next_run(&mut self) -> Option<()> {
-        let head = self.varint()?;
+        let head = varint(&self.bytes, &mut self.at)?;
         if head & 1 == 0 {
             let length = self.width.div_ceil(8);
             let bytes = self.bytes.get(self.at..self.at + length)?;
@@ -96,31 +85,32 @@ impl Runs {
         }
         Some(())
     }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut number = 0_u64;
-        for shift in (0..35).step_by(7) {
-            let byte = *self.bytes.get(self.at)?;
-            self.at += 1;
-            number |= u64::from(byte & 127) << shift;
-            if byte < 128 {
-                return Some(number);
-            }
-        }
-        None
-    }
 }
 
-/// Eight bytes from `at` on, or zeros after the last one.
+/// A number of seven bits a byte.
+pub(super) fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        number |= u64::from(byte & 127) << shift;
+        if byte < 128 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Sixteen bytes from `at` on, or zeros after the last one.
 #[inline]
-fn word_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn word_at(bytes: &[u8], at: usize) -> u128 {
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        Some(word) => u64::from_le_bytes(*word),
+        Some(word) => u128::from_le_bytes(*word),
         None => {
             let rest = bytes.get(at..).unwrap_or_default();
-            let mut word = [0; 8];
+            let mut word = [0; 16];
             word[..rest.len()].copy_from_slice(rest);
-            u64::from_le_bytes(word)
+            u128::from_le_bytes(word)
         }
     }
 }

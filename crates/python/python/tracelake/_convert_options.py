@@ -38,6 +38,8 @@ class ConvertOptions(TypedDict, total=False):
     """The most rows in a row group of a Parquet file, from 65536 [default: 524288]"""
     accept: str | None
     """Read files that aren't as published: header skips a first line with the names of the columns, index skips an unnamed first column, bom a byte order mark, integral-floats reads 5.0 as the integer 5, null=TEXT reads a text as NULL; for example header,integral-floats,null=NaN"""
+    source_form: Literal["json", "parquet"] | None
+    """Form of the source, where a table is there in both: json or parquet"""
     sample: str | None
     """Keep the rows of class I of N (from 0), for example 0/16: those whose key has this hash, in all tables"""
     sample_by: str | None
@@ -75,6 +77,7 @@ OPTIONS: dict[str, tuple[str, str | bool | None]] = {
     "part_rows": ("integer", None),
     "row_group_rows": ("integer", None),
     "accept": ("text", None),
+    "source_form": ("text", None),
     "sample": ("text", None),
     "sample_by": ("text", None),
     "columns": ("names", None),

@@ -8,6 +8,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tracelake_core::field_order::{SampleRule, TimeRule};
@@ -95,7 +96,7 @@ fn forms() -> impl Strategy<Value = Form> {
         Some(("user", Encoding::DELTA_LENGTH_BYTE_ARRAY)),
         Some(("user", Encoding::DELTA_BYTE_ARRAY)),
         Some(("done", Encoding::RLE)),
-        Some(("after.list.item", Encoding::DELTA_BINARY_PACKED)),
+        Some(("after.list.element", Encoding::DELTA_BINARY_PACKED)),
     ];
     let select = prop::sample::select::<Compression>;
     (
@@ -131,7 +132,8 @@ impl Form {
             .set_dictionary_page_size_limit(256)
             .set_max_row_group_row_count(Some(self.group_rows));
         if let Some((column, encoding)) = self.encoding {
-            let path = parquet::schema::types::ColumnPath::from(column);
+            let path = column.split('.').map(str::to_owned).collect::<Vec<_>>();
+            let path = ColumnPath::new(path);
             properties = properties
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, encoding);
@@ -220,6 +222,15 @@ proptest! {
             false => expected.clone(),
         };
         let file = written(&batch, form.properties());
+        if let Some((column, encoding)) = form.encoding {
+            let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).unwrap();
+            let group = footer.metadata().row_group(0);
+            let mut columns = group.columns().iter();
+            let chunk = columns.find(|chunk| chunk.column_path().string() == column).unwrap();
+            let bounds = chunk.statistics().and_then(|bounds| bounds.min_bytes_opt());
+            let is_encoded = chunk.encodings().any(|found| found == encoding);
+            prop_assert!(bounds.is_none() || is_encoded, "{}", column);
+        }
         let (found, rejects, _) = read(&file, &order());
         prop_assert!(rejects.is_empty());
         prop_assert_eq!(&found, &expected);
