@@ -9,6 +9,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
 use tracelake_core::Context;
+use tracelake_core::options::SourceForm;
 use tracelake_generate::{Options, Summary, generate};
 use tracelake_schema::{Column, Files, Kind, Syntax, TRACES, Table, Trace};
 
@@ -16,6 +17,7 @@ const SMALL: Options = Options {
     parts: 2,
     rows: 6000,
     seed: 5,
+    form: SourceForm::Json,
 };
 
 fn made(trace: &'static Trace, options: Options) -> (tempfile::TempDir, Summary) {
