@@ -22,6 +22,7 @@ mod doors;
 mod equal;
 mod figures;
 mod foreign;
+mod generate_parquet;
 mod golden;
 mod named;
 mod nested;

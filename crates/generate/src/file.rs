@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 use tracelake_core::error::{Error, Result};
 use tracelake_schema::{Files, Table, Trace};
 
+use crate::options::Options;
+use crate::parquet_file::ParquetFile;
+
 /// A message to a table's thread.
 pub(crate) enum Message {
     /// Lines that belong to the current part.
@@ -49,13 +52,16 @@ pub(crate) fn write_table(
     out: &Path,
     trace: &Trace,
     table: &'static Table,
-    parts: u32,
+    options: &Options,
     inbox: &Receiver<Message>,
 ) -> Result<Vec<FileFact>> {
     let mut facts = Vec::new();
-    for part in 0..parts_of(table, parts) {
-        let path = path(trace, table, part, parts);
-        let mut file = Container::create(out, trace, table, &path)?;
+    for part in 0..parts_of(table, options.parts) {
+        let path = path(trace, table, part, options);
+        let mut file = match options.is_parquet(table) {
+            true => Container::parquet(out, table, &path)?,
+            false => Container::create(out, trace, table, &path)?,
+        };
         loop {
             match inbox.recv() {
                 Ok(Message::Lines(lines)) => file.write(&lines)?,
@@ -79,8 +85,12 @@ pub(crate) fn write_table(
 }
 
 /// The published name of a file, with `/`.
-fn path(trace: &Trace, table: &Table, part: u32, parts: u32) -> String {
-    let (name, extension) = (table.name, table.syntax.extension());
+fn path(trace: &Trace, table: &Table, part: u32, options: &Options) -> String {
+    let (name, parts) = (table.name, options.parts);
+    let extension = match options.is_parquet(table) {
+        true => options.form.name(),
+        false => table.syntax.extension(),
+    };
     match table.files {
         Files::Parts => format!("{name}/{}", part_name(part, parts_of(table, parts))),
         Files::Shards => format!("{name}-{part:012}.{extension}.gz"),
@@ -111,6 +121,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<String> {
 enum Container {
     Gzip(GzEncoder<Temporary>),
     Plain(Temporary),
+    /// Its pages are compressed, and not the file, whatever its name says.
+    Parquet(Box<ParquetFile<Temporary>>),
     /// The header of an archive contains the size of the member, so the rows go to a separate file
     /// until they are complete.
     Archive {
@@ -141,8 +153,17 @@ impl Container {
         })
     }
 
+    fn parquet(out: &Path, table: &'static Table, path: &str) -> Result<Self> {
+        let file = Temporary::create(out.join(path))?;
+        let path = file.path.clone();
+        let created = ParquetFile::create(file, table);
+        let created = created.map_err(|error| Error::io("write", &path, error))?;
+        Ok(Self::Parquet(Box::new(created)))
+    }
+
     fn write(&mut self, lines: &[u8]) -> Result<()> {
         let (written, path) = match self {
+            Self::Parquet(file) => (file.write_lines(lines), &file.file().path),
             Self::Gzip(encoder) => (encoder.write_all(lines), &encoder.get_ref().path),
             Self::Plain(file) | Self::Archive { rows: file, .. } => {
                 (file.write_all(lines), &file.path)
@@ -160,6 +181,12 @@ impl Container {
                     .rename()
             }
             Self::Plain(file) => file.rename(),
+            Self::Parquet(file) => {
+                let path = file.file().path.clone();
+                let file = file.finish();
+                file.map_err(|error| Error::io("write", &path, error))?
+                    .rename()
+            }
             Self::Archive { rows, member, path } => {
                 let file = archive(rows, &member, gzip(Temporary::create(path.clone())?));
                 file.map_err(|error| Error::io("write", &path, error))?

@@ -17,10 +17,7 @@ const UNFINISHED: &str = "UNFINISHED";
 /// as unfinished. Returns whether there was an unfinished one.
 pub(crate) fn prepare(trace: &Trace, out: &Path, options: &Options) -> Result<bool> {
     let mark = out.join(UNFINISHED);
-    let asked = format!(
-        "tracelake generate {} --parts {} --rows {} --seed {}\n",
-        trace.name, options.parts, options.rows, options.seed
-    );
+    let asked = format!("tracelake {}\n", options.command(trace));
     let unfinished = fs::read_to_string(&mark).ok();
     match fs::read_dir(out) {
         Ok(mut entries) => match (entries.next(), &unfinished) {
@@ -135,7 +132,6 @@ fn pattern(table: &Table) -> String {
 }
 
 fn readme(trace: &Trace, options: &Options) -> String {
-    let Options { parts, rows, seed } = options;
     let (name, version) = (&trace.name, env!("CARGO_PKG_VERSION"));
     format!(
         "Synthetic data in the format of {name}.\n\
@@ -143,12 +139,15 @@ fn readme(trace: &Trace, options: &Options) -> String {
          No row was published by anyone or measured on any machine: a simulation drew all of them.\n\
          Use it to try out programs, not to learn about clusters.\n\
          \n\
-         tracelake {version} generate {name} --parts {parts} --rows {rows} --seed {seed}\n"
+         tracelake {version} {}\n",
+        options.command(trace)
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::options::SourceForm;
+
     use super::*;
 
     #[test]
@@ -157,6 +156,16 @@ mod tests {
             let fields: usize = trace.tables.iter().map(|table| table.fields.len()).sum();
             assert_eq!(schema(trace).lines().count(), fields + 1);
         }
+    }
+
+    #[test]
+    fn an_unfinished_directory_of_another_form_is_kept() {
+        let (directory, trace) = (tempfile::tempdir().unwrap(), &tracelake_schema::TRACES[0]);
+        let options = Options::default();
+        prepare(trace, directory.path(), &options).unwrap();
+        let form = SourceForm::Parquet;
+        let error = prepare(trace, directory.path(), &Options { form, ..options });
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Refused);
     }
 
     #[cfg(unix)]

@@ -6,8 +6,8 @@
 //! machine, container by container and job by job. The catalog maps columns to quantities of the
 //! simulation; this crate knows no trace.
 //!
-//! The bytes depend only on the trace, the options and the versions of this crate and its compressor, on
-//! every platform. `docs/synthetic.md` compares the rows with real ones.
+//! The bytes depend only on the trace, the options and the versions of this crate, its compressor and its writer of
+//! Parquet, on every platform. `docs/synthetic.md` compares the rows with real ones.
 
 mod cluster;
 mod draw;
@@ -22,6 +22,8 @@ mod machine;
 mod machine_rows;
 mod number;
 mod options;
+mod parquet_file;
+mod parquet_leaf;
 mod profile;
 mod random;
 mod row;
@@ -35,7 +37,8 @@ use std::thread;
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_schema::Trace;
+use tracelake_core::options::SourceForm;
+use tracelake_schema::{Trace, simulated_trace_names};
 
 use crate::cluster::{BEGIN, Cluster, Shares, WINDOW};
 use crate::file::{FileFact, parts_of, write_table};
@@ -94,14 +97,15 @@ const MOST_ROWS: u64 = 1_000_000_000_000;
 /// trace and options: it writes every file anew, and [`Summary::replaced`] says so.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] if the options ask for something impossible or no simulation makes the trace, and
+/// [`ErrorKind::Usage`] if the options ask for something impossible, no simulation makes the trace, or none of its tables
+/// is published in the form that is asked for, and
 /// [`ErrorKind::Refused`] if `out` holds something, or a run with other options left it unfinished, before anything is
 /// written; [`ErrorKind::Failed`] if reading or writing fails, and [`ErrorKind::Stopped`] once the context is cancelled:
 /// what was written so far stays.
 ///
 /// # Memory
 /// A few hundred bytes for each task that runs at a time, which are at most 148,000, and a few
-/// megabytes for each table, whatever the number of rows.
+/// megabytes for each table, whatever the number of rows; as Parquet also 65,536 rows of it.
 pub fn generate(
     context: &Context,
     trace: &'static Trace,
@@ -110,12 +114,13 @@ pub fn generate(
 ) -> Result<Summary> {
     let plan = Plan::new(options)?;
     let (mut tables, inboxes) = TableWriters::of(context, trace, options.seed)?;
+    check_form(trace, options.form)?;
     let replaced = layout::prepare(trace, out, options)?;
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
             .into_iter()
             .map(|(table, inbox)| {
-                scope.spawn(move || write_table(out, trace, table, options.parts, &inbox))
+                scope.spawn(move || write_table(out, trace, table, options, &inbox))
             })
             .collect();
         let simulated = simulate(trace, options, plan, &mut tables);
@@ -148,6 +153,25 @@ pub fn generate(
         replaced,
         tables: summaries.collect(),
     })
+}
+
+/// Refuses Parquet if the trace has no table that is published so.
+fn check_form(trace: &Trace, form: SourceForm) -> Result<()> {
+    let is_published = |trace: &Trace| trace.tables.iter().any(|table| table.parquet);
+    if form == SourceForm::Json || is_published(trace) {
+        return Ok(());
+    }
+    let simulated = simulated_trace_names().filter_map(tracelake_schema::trace);
+    let names: Vec<&str> = simulated
+        .filter(|trace| is_published(trace))
+        .map(|trace| trace.name.as_str())
+        .collect();
+    let reason = format!("no table of {} is published as Parquet", trace.name);
+    let hint = format!(
+        "leave the form out, or generate a trace that has one: {}",
+        names.join(", ")
+    );
+    Err(Error::new(ErrorKind::Usage, reason).hint(hint))
 }
 
 /// The error of a run that was stopped.
@@ -279,6 +303,7 @@ mod tests {
             parts: 2,
             rows: 3_000,
             seed: 7,
+            form: SourceForm::Json,
         };
         let is_simulated =
             |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use flate2::read::MultiGzDecoder;
 use tracelake_core::event::Event;
+use tracelake_core::options::SourceForm;
 use tracelake_core::{Context, ErrorKind};
 use tracelake_generate::{Options, Summary, generate};
 use tracelake_schema::{Column, TRACES, Table, Trace};
@@ -94,6 +95,7 @@ const SMALL: Options = Options {
     parts: 3,
     rows: 30_000,
     seed: 5,
+    form: SourceForm::Json,
 };
 
 #[test]
@@ -106,6 +108,7 @@ fn the_same_options_give_the_same_bytes() {
         parts: 2,
         rows: 3000,
         seed: 1,
+        form: SourceForm::Json,
     };
     assert_eq!(sums(options), sums(options));
     assert_ne!(sums(options), sums(Options { seed: 2, ..options }));
@@ -118,6 +121,7 @@ fn every_table_has_rows_in_every_part() {
             parts,
             rows,
             seed: 1,
+            form: SourceForm::Json,
         });
         for (table, made) in trace().tables.iter().zip(&summary.tables) {
             let read = Rows::read(out.path(), table.synthetic);
@@ -146,6 +150,7 @@ fn tiny_traces_can_be_made() {
             parts,
             rows,
             seed: 3,
+            form: SourceForm::Json,
         });
         assert!(summary.tables.iter().any(|table| table.rows == rows));
     }
@@ -433,6 +438,7 @@ fn what_lies_around_the_tables_fits_them() {
         parts: 2,
         rows: 2000,
         seed: 1,
+        form: SourceForm::Json,
     });
     let sums = fs::read_to_string(out.path().join("SHA256SUM")).expect("sums");
     let parts: u32 = summary.tables.iter().map(|table| table.parts).sum();
@@ -525,6 +531,7 @@ fn progress_is_reported_for_every_part() {
         parts: 2,
         rows: 1000,
         seed: 1,
+        form: SourceForm::Json,
     };
     generate(&context, trace(), directory.path(), &options).expect("a trace");
     let expected: u32 = trace()

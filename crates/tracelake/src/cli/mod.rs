@@ -12,7 +12,7 @@ use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
 use tracelake_convert::run::{RunOptions, parts_within};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_core::options::{OnBadRow, find_trace, unknown_table};
+use tracelake_core::options::{OnBadRow, SourceForm, find_trace, unknown_table};
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_lake::{CommitOptions, Forget, HOME};
@@ -332,6 +332,14 @@ pub(crate) struct GenerateArgs {
     /// Seed of the random numbers; the same seed gives the same bytes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Form of the tables that are published in two: json or parquet
+    #[arg(
+        long,
+        value_name = "FORM",
+        default_value_t,
+        hide_possible_values = true
+    )]
+    form: SourceForm,
 }
 
 /// Compare the rows of a lake with what its documents promise (needs the Python package).
@@ -626,6 +634,7 @@ impl GenerateArgs {
             parts: self.parts,
             rows: self.rows,
             seed: self.seed,
+            form: self.form,
         }
     }
 }

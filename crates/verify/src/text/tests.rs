@@ -40,6 +40,7 @@ fn source(text: &str) -> SourceText {
         boms_accepted: 0,
         has_index: false,
         is_crlf: false,
+        row_groups: None,
         bytes: 0,
         lines: 0,
         rows: 0,

@@ -112,6 +112,7 @@ impl Pair {
         let mut file = SourceFile {
             context: Context::new(),
             is_cut: false,
+            is_parquet: false,
             holds_parts: false,
             order: self.order.clone(),
             path: path("source").into(),
