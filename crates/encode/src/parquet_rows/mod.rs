@@ -23,7 +23,7 @@ use parquet::file::reader::ChunkReader;
 use rayon::prelude::*;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::{FieldOrder, RowRules, RuleField};
+use tracelake_core::field_order::{FieldOrder, RowRules};
 use tracelake_schema::{Column, Kind};
 
 use crate::cell::Cell;
@@ -300,19 +300,24 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
 
     /// Whether rules select each row; `None` where the key or the time has a fault.
     fn selected(&self, leaves: &[LeafChunk], rows: usize) -> Vec<Option<bool>> {
-        let values_of = |field: &RuleField| {
+        let rules = [
+            self.rules.sample.map(|rule| rule.field),
+            self.rules.time.map(|rule| rule.field),
+        ];
+        let fields = rules.into_iter().flatten().filter_map(|field| {
             let mut nodes = self.nodes.iter();
-            let node = nodes.find(|node| node.column.name == field.column.name);
-            node.map(|node| &leaves[node.leaves.start])
-                .map(|leaf| (leaf, leaf.values.levels.values_by_row()))
-        };
-        let sample = self.rules.sample.and_then(|rule| values_of(&rule.field));
-        let time = self.rules.time.and_then(|rule| values_of(&rule.field));
+            let node = nodes.find(|node| node.column.name == field.column.name)?;
+            let leaf = &leaves[node.leaves.start];
+            Some((field.column.name, leaf, leaf.values.levels.values_by_row()))
+        });
+        let fields: Vec<_> = fields.collect();
         let is_selected = |row: usize| {
-            let mut fields = [&sample, &time].into_iter();
-            let found = selects(&self.rules, |_| match fields.next() {
-                Some(Some((leaf, values))) => cell(leaf, values[row]),
-                _ => Ok(Cell::Null),
+            let found = selects(&self.rules, |field| {
+                let mut fields = fields.iter();
+                match fields.find(|(name, ..)| *name == field.column.name) {
+                    Some((_, leaf, values)) => cell(leaf, values[row]),
+                    None => Ok(Cell::Null),
+                }
             });
             found.ok()
         };

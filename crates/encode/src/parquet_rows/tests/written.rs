@@ -260,13 +260,13 @@ proptest! {
     #[test]
     fn rules_select_the_rows_of_a_file(
         rows in prop::collection::vec(row(), 1..200),
-        of in 1_u32..4,
+        of in prop::option::of(1_u32..4),
         from in prop::option::of(-2..3_i64),
         form in forms(),
     ) {
         let mut order = order();
         let whole = read_json(&lines(&rows), &order);
-        order.rules.sample = Some(SampleRule {
+        order.rules.sample = of.map(|of| SampleRule {
             sample: Sample { class: of / 2, of },
             field: order.rule_field("user").unwrap(),
         });
