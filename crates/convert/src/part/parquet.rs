@@ -112,11 +112,11 @@ impl ParquetPart {
 
 /// The rows of a file, if its row groups have together as many as the footer says.
 fn rows_of(footer: &parquet::file::metadata::ParquetMetaData) -> Option<u64> {
-    let groups = footer
+    let mut groups = footer
         .row_groups()
         .iter()
         .map(|group| u64::try_from(group.num_rows()).ok());
-    let sum = groups.fold(Some(0_u64), |sum, rows| sum?.checked_add(rows?))?;
+    let sum = groups.try_fold(0_u64, |sum, rows| sum.checked_add(rows?))?;
     (u64::try_from(footer.file_metadata().num_rows()).ok()? == sum).then_some(sum)
 }
 

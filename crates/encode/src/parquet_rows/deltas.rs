@@ -43,7 +43,7 @@ impl Deltas {
         let value = zigzag(varint(&bytes, &mut at)?);
         // Larger blocks than any writer's would only serve to claim more values than there are bytes for.
         let is_sensible = (1..=1 << 16).contains(&block) && (1..=block).contains(&miniblocks);
-        (is_sensible && block % miniblocks == 0 && left <= most as u64).then(|| Self {
+        (is_sensible && block.is_multiple_of(miniblocks) && left <= most as u64).then(|| Self {
             bytes,
             at,
             left,
@@ -195,7 +195,7 @@ impl SplitNumbers {
             Physical::INT64 | Physical::DOUBLE => 8,
             _ => return None,
         };
-        (bytes.len() % width == 0).then(|| Self {
+        bytes.len().is_multiple_of(width).then(|| Self {
             count: bytes.len() / width,
             bytes,
             physical,

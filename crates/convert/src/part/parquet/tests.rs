@@ -116,7 +116,8 @@ fn a_file_that_is_cut_or_changed_is_refused_or_read() {
             state = state
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
-            let (at, change) = ((state >> 33) as usize, (state >> 25) as u8);
+            let [.., change, a, b, c] = state.to_be_bytes();
+            let at = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
             let mut forged = whole.clone();
             let at = match step % 4 {
                 0 => forged.len() - 1 - at % forged.len().min(4_000),
