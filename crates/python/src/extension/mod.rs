@@ -249,7 +249,7 @@ fn generate(
     py: Python<'_>,
     trace: &str,
     out: OsString,
-    (parts, rows, seed): (u32, u64, u64),
+    numbers: (u32, u64, u64),
     form: &str,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
@@ -261,6 +261,7 @@ fn generate(
             &Error::new(ErrorKind::Usage, format!("form: {expected}")),
         )
     })?;
+    let (parts, rows, seed) = numbers;
     let options = tracelake_generate::Options {
         parts,
         rows,
