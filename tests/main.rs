@@ -40,6 +40,7 @@ mod strict;
 #[cfg(all(unix, feature = "urls"))]
 mod urls;
 mod verify;
+mod verify_lakes;
 
 /// Files that were absent at build time may have appeared since. The build script can't see that, so
 /// the tests that need them would still be ignored.

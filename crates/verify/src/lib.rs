@@ -21,6 +21,7 @@ mod derived;
 mod file;
 mod finding;
 pub mod inspect;
+mod lakes;
 mod number;
 mod output;
 mod parquet_text;
@@ -44,13 +45,14 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_core::words::{for_shell, several};
 use tracelake_lake::manifest::{Manifest, PartFacts};
-use tracelake_lake::{IDENTITY, MANIFEST, beyond, read_manifest};
+use tracelake_lake::{HOME, IDENTITY, MANIFEST, beyond, read_manifest};
 use tracelake_location::{Location, LocationKind};
 use tracelake_schema::{SYNTHETIC, Trace};
 
 use claims::contradictions;
 use file::OTHER_LAKE;
 use finding::corrupt;
+use lakes::Lake;
 use parts::LakeView;
 pub use release_files::{is_far_short, parts_alone};
 use released::verify_release;
@@ -93,6 +95,52 @@ impl Verdict {
             _ => Some(ErrorKind::Corrupt),
         }
     }
+}
+
+impl Verdict {
+    /// Compares the lake at `root` with another one, unless something is wrong with the files of either.
+    fn compare_with(
+        &mut self,
+        context: &Context,
+        trace: &'static Trace,
+        (root, other_root): (&Location, &Location),
+        other: Manifest,
+    ) -> Result<()> {
+        let other = verify_lake(context, other_root, other, trace, None)?;
+        self.findings.extend(other.findings);
+        if !self.is_ok() {
+            return Ok(());
+        }
+        let sides = [(root, &self.manifest), (other_root, &other.manifest)];
+        let [lake, other] = sides.map(|(root, manifest)| Lake { root, manifest });
+        let compared = lakes::compare(context, trace, lake, other)?;
+        self.values = compared.values;
+        self.not_converted = compared.beyond;
+        self.findings.extend(compared.findings);
+        Ok(())
+    }
+}
+
+/// Whether something is a lake, and not the source of one.
+fn is_lake(location: &Location) -> bool {
+    let home = location.join(HOME).kind();
+    matches!(home, Ok(Some(LocationKind::Directory)))
+}
+
+/// Refuses lakes whose rows can't be equal, because they have other columns.
+fn check_comparable(own: &Manifest, other: &Manifest) -> Result<()> {
+    let (own, other) = (&own.origin, &other.origin);
+    let (reason, hint) = if own.trace != other.trace || own.description != other.description {
+        let [own, other] = [own, other].map(|origin| escape(origin.trace.as_bytes(), 80));
+        let reason = format!("is a lake of {other}, and the one to verify is of {own}");
+        (reason, "name a lake of the same trace")
+    } else if own.options.columns != other.options.columns {
+        let reason = "was made with other --columns than the lake to verify".to_owned();
+        (reason, "name a lake of the same columns")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Usage, reason).hint(hint))
 }
 
 /// Reads the manifest of a lake. If something else is there, or nothing, the error says so.
@@ -138,7 +186,16 @@ pub struct Verification {
     root: Location,
     manifest: Manifest,
     trace: &'static Trace,
-    plan: Option<Plan>,
+    against: Option<Against>,
+}
+
+/// What a lake is compared with.
+#[derive(Debug)]
+enum Against {
+    /// The files that it was made from.
+    Source(Box<Plan>),
+    /// Another lake.
+    Lake(Location, Box<Manifest>),
 }
 
 impl Verification {
@@ -151,12 +208,18 @@ impl Verification {
         let root = &root.within(context);
         let manifest = manifest_of(root)?;
         let trace = known_trace(root, &manifest)?;
-        let plan = match source {
+        let against = match source {
             None => None,
+            Some(source) if is_lake(source) => {
+                let source = source.within(context);
+                let other = manifest_of(&source)?;
+                check_comparable(&manifest, &other).map_err(|error| error.at(&source))?;
+                Some(Against::Lake(source, Box::new(other)))
+            }
             Some(source) => {
                 let plan = source_plan(context, source, trace, &manifest.origin.options)?;
                 fit_cells(&plan, &manifest, trace).map_err(|error| error.at(source))?;
-                Some(plan)
+                Some(Against::Source(Box::new(plan)))
             }
         };
         Ok(Self {
@@ -164,7 +227,7 @@ impl Verification {
             root: root.to_owned(),
             manifest,
             trace,
-            plan,
+            against,
         })
     }
 
@@ -198,9 +261,16 @@ impl Verification {
             root,
             manifest,
             trace,
-            plan,
+            against,
         } = self;
-        let mut verdict = verify_lake(&context, &root, manifest, trace, plan.as_ref())?;
+        let plan = match &against {
+            Some(Against::Source(plan)) => Some(&**plan),
+            _ => None,
+        };
+        let mut verdict = verify_lake(&context, &root, manifest, trace, plan)?;
+        if let Some(Against::Lake(other_root, other)) = against {
+            verdict.compare_with(&context, trace, (&root, &other_root), *other)?;
+        }
         match verify_release(&context, &root, trace, &verdict.manifest) {
             Ok(findings) => verdict.findings.extend(findings),
             Err(error) => verdict.findings.push(error),

@@ -78,7 +78,13 @@ impl ParquetText {
     fn write(&mut self, batch: RecordBatch) {
         let rows = StructArray::from(batch);
         for row in 0..rows.len() {
-            write_group(&self.columns, &rows, row, &mut self.lines);
+            write_group(
+                &self.columns,
+                |column| column.content,
+                &rows,
+                row,
+                &mut self.lines,
+            );
             self.lines.push(b'\n');
         }
     }
@@ -111,17 +117,23 @@ fn failed(error: ArrowError) -> io::Error {
     }
 }
 
-/// Writes the values of a row or a struct that aren't NULL.
-fn write_group(columns: &[&Column], values: &StructArray, row: usize, out: &mut Vec<u8>) {
+/// Writes the values of a row or a struct that aren't NULL, as JSON; `name` is that of a column among the values.
+pub(super) fn write_group(
+    columns: &[&Column],
+    name: fn(&Column) -> &str,
+    values: &StructArray,
+    row: usize,
+    out: &mut Vec<u8>,
+) {
     let mut separator = "{";
     for column in columns {
-        let Some(array) = values.column_by_name(column.content) else {
+        let Some(array) = values.column_by_name(name(column)) else {
             continue;
         };
         let field = values
             .fields()
             .iter()
-            .find(|field| field.name() == column.content);
+            .find(|field| field.name() == name(column));
         // A list that can't be NULL is absent in JSON where it is empty.
         let is_absent = field.is_some_and(|field| !field.is_nullable())
             && array
@@ -132,9 +144,9 @@ fn write_group(columns: &[&Column], values: &StructArray, row: usize, out: &mut 
         }
         out.extend_from_slice(separator.as_bytes());
         separator = ",";
-        write_text(column.content.as_bytes(), out);
+        write_text(name(column).as_bytes(), out);
         out.push(b':');
-        write_value(column, array, row, out);
+        write_value(column, name, array, row, out);
     }
     if separator == "{" {
         out.push(b'{');
@@ -143,7 +155,13 @@ fn write_group(columns: &[&Column], values: &StructArray, row: usize, out: &mut 
 }
 
 /// Writes a value that isn't NULL.
-fn write_value(column: &Column, array: &dyn Array, row: usize, out: &mut Vec<u8>) {
+fn write_value(
+    column: &Column,
+    name: fn(&Column) -> &str,
+    array: &dyn Array,
+    row: usize,
+    out: &mut Vec<u8>,
+) {
     let written = match array.data_type() {
         DataType::Int8 => write!(out, "{}", array.as_primitive::<Int8Type>().value(row)),
         DataType::Int16 => write!(out, "{}", array.as_primitive::<Int16Type>().value(row)),
@@ -181,7 +199,7 @@ fn write_value(column: &Column, array: &dyn Array, row: usize, out: &mut Vec<u8>
         }
         DataType::Struct(_) => {
             let columns: Vec<&Column> = column.fields.iter().collect();
-            write_group(&columns, array.as_struct(), row, out);
+            write_group(&columns, name, array.as_struct(), row, out);
             Ok(())
         }
         DataType::List(_) => {
@@ -192,7 +210,7 @@ fn write_value(column: &Column, array: &dyn Array, row: usize, out: &mut Vec<u8>
                     out.push(b',');
                 }
                 match (items.is_null(item), column.fields) {
-                    (false, [of, ..]) => write_value(of, &items, item, out),
+                    (false, [of, ..]) => write_value(of, name, &items, item, out),
                     _ => out.extend_from_slice(b"null"),
                 }
             }

@@ -225,7 +225,7 @@ pub(crate) struct VerifyArgs {
     /// The lake
     #[arg(value_name = "OUT")]
     pub(crate) out: PathBuf,
-    /// Also compare every value with the source that the lake was made from
+    /// Also compare every value with the source that the lake was made from, or with another lake of the trace
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
     /// Print the result as JSON on stdout

@@ -1,0 +1,382 @@
+//! A lake against another one: row by row where both were made alike, and else as multisets, so that lakes of two forms
+//! of a trace, or of two orders, can be called equal.
+//!
+//! The digests of all rows of a table and cell are added up modulo 2^128. Equal sums are equal rows but for a chance of
+//! 2^-128; rows in two different sums are found by the bucket of their digest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_schema::DataType;
+use sha2::{Digest, Sha256};
+use tracelake_core::Context;
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::part_key::{CellName, PartKey, of_cell};
+use tracelake_core::words::several;
+use tracelake_lake::inside;
+use tracelake_lake::manifest::{Manifest, PartFacts};
+use tracelake_location::Location;
+use tracelake_schema::{Column, Table, Trace};
+
+use super::finding::corrupt;
+use super::output::Output;
+use super::parquet_text::write_group;
+
+/// The buckets that digests are in, by their first bits.
+const BUCKETS: usize = 1 << 12;
+
+/// The rows of a bucket that are looked at for those that differ.
+const BUCKET_ROWS: usize = 1 << 16;
+
+/// The differences of a table that are named.
+const NAMED: usize = 3;
+
+/// The longest row that a message shows.
+const SHOWN: usize = 300;
+
+/// A lake whose files were verified.
+#[derive(Clone, Copy)]
+pub(super) struct Lake<'a> {
+    pub(super) root: &'a Location,
+    pub(super) manifest: &'a Manifest,
+}
+
+/// The outcome of a comparison.
+#[derive(Default)]
+pub(super) struct Compared {
+    /// Values that were compared.
+    pub(super) values: u64,
+    /// Parts of the other lake whose table, or whose number, this one doesn't have.
+    pub(super) beyond: usize,
+    pub(super) findings: Vec<Error>,
+}
+
+/// Compares the rows of all tables of a lake with those of another one of the same trace.
+///
+/// # Errors
+/// Once the context is cancelled.
+///
+/// # Memory
+/// A batch of rows of each lake; where tables differ, the rows of one bucket in 4,096.
+pub(super) fn compare(
+    context: &Context,
+    trace: &'static Trace,
+    lake: Lake<'_>,
+    other: Lake<'_>,
+) -> Result<Compared> {
+    let mut compared = Compared::default();
+    let is_alike = is_alike(lake.manifest, other.manifest);
+    let mut groups: BTreeSet<(&str, Option<CellName>)> = BTreeSet::new();
+    groups.extend(
+        lake.manifest
+            .parts()
+            .map(|(table, part)| (table, part.cell)),
+    );
+    for (name, cell) in groups {
+        let Some(table) = trace.table(name) else {
+            continue;
+        };
+        let [own, others] = [lake, other].map(|lake| lake.parts(name, cell));
+        if others.is_empty() {
+            let reason = format!("has no {name}{}", of_cell(cell));
+            compared
+                .findings
+                .push(corrupt(reason).at(other.root).field(name));
+            continue;
+        }
+        let sides = [(lake, &own[..]), (other, &others[..])];
+        let found = match is_alike {
+            true => by_row(context, table, sides, &mut compared),
+            false => as_multisets(context, table, cell, sides, &mut compared),
+        };
+        if let Err(error) = found {
+            context.check()?;
+            compared.findings.push(error.or_at(lake.root));
+        }
+    }
+    let own: BTreeSet<(&str, PartKey)> = keys(lake.manifest).collect();
+    let own_tables: BTreeSet<&str> = own.iter().map(|(table, _)| *table).collect();
+    let is_beyond = |(table, key): &(&str, PartKey)| match is_alike {
+        true => !own.contains(&(*table, *key)),
+        false => !own_tables.contains(table),
+    };
+    compared.beyond = keys(other.manifest).filter(is_beyond).count();
+    Ok(compared)
+}
+
+fn keys(manifest: &Manifest) -> impl Iterator<Item = (&str, PartKey)> {
+    manifest.parts().map(|(table, part)| (table, part.key()))
+}
+
+/// Whether parts of the same number have the same rows in the same order: both lakes were made from one form of the
+/// source with the same options.
+fn is_alike(one: &Manifest, other: &Manifest) -> bool {
+    let (one, other) = (&one.origin, &other.origin);
+    let mut options = other.options.clone();
+    options.on_bad_row = one.options.on_bad_row;
+    // How files are compressed and named doesn't matter.
+    options.layout = one.options.layout;
+    options.format = one.options.format;
+    options.compression = one.options.compression;
+    options.row_group_rows = one.options.row_group_rows;
+    options == one.options
+}
+
+impl<'a> Lake<'a> {
+    /// The parts of a table in a cell, by their numbers.
+    fn parts(self, table: &str, cell: Option<CellName>) -> Vec<&'a PartFacts> {
+        let parts = self.manifest.parts();
+        let of_table = parts.filter(|(name, part)| *name == table && part.cell == cell);
+        let mut parts: Vec<&'a PartFacts> = of_table.map(|(_, part)| part).collect();
+        parts.sort_by_key(|part| part.file_number);
+        parts
+    }
+
+    fn open(self, part: &PartFacts) -> Result<Output> {
+        let path = inside(self.root, &part.output.path)?;
+        Output::open(&path, self.manifest.origin.options.format)
+    }
+}
+
+type Side<'a> = (Lake<'a>, &'a [&'a PartFacts]);
+
+/// Compares the parts of a table row by row.
+fn by_row(
+    context: &Context,
+    table: &Table,
+    [(lake, own), (other, others)]: [Side<'_>; 2],
+    compared: &mut Compared,
+) -> Result<()> {
+    for part in own {
+        context.check()?;
+        let mut same = others
+            .iter()
+            .filter(|other| other.file_number == part.file_number);
+        let Some(other_part) = same.next() else {
+            let reason = format!("has no part {} of {}", part.key(), table.name);
+            compared
+                .findings
+                .push(corrupt(reason).at(other.root).field(table.name));
+            continue;
+        };
+        // Their digests were checked.
+        let is_same_file = part.output.sha256 == other_part.output.sha256;
+        if !is_same_file {
+            let mut rows = Rows::of(table, lake, part)?;
+            let mut other_rows = Rows::of(table, other, other_part)?;
+            loop {
+                let (row, other_row) = (rows.next()?, other_rows.next()?);
+                if let (None, None) = (&row, &other_row) {
+                    break;
+                }
+                if row != other_row {
+                    compared.findings.push(rows.differs(table, &other_rows));
+                    break;
+                }
+            }
+        }
+        compared.values += part.rows_out * table.columns.len() as u64;
+    }
+    Ok(())
+}
+
+/// Compares all rows of a table in a cell, in whatever order and parts they are.
+fn as_multisets(
+    context: &Context,
+    table: &Table,
+    cell: Option<CellName>,
+    sides: [Side<'_>; 2],
+    compared: &mut Compared,
+) -> Result<()> {
+    let mut sums = [vec![0_u128; BUCKETS], vec![0_u128; BUCKETS]];
+    let mut counts = [0_u64; 2];
+    for ((side, sums), count) in sides.into_iter().zip(&mut sums).zip(&mut counts) {
+        each_row(context, table, side, |digest, _| {
+            let sum = &mut sums[bucket(digest)];
+            *sum = sum.wrapping_add(digest);
+            *count += 1;
+        })?;
+    }
+    compared.values += counts[0] * table.columns.len() as u64;
+    let [own, others] = &sums;
+    let Some(differing) = own.iter().zip(others).position(|(one, other)| one != other) else {
+        return Ok(());
+    };
+    // How often each row of the bucket is in the lake, less how often in the other.
+    let mut found: BTreeMap<u128, (i64, String)> = BTreeMap::new();
+    for (side, step) in sides.into_iter().zip([1, -1]) {
+        each_row(context, table, side, |digest, rows| {
+            let has_room = found.len() < BUCKET_ROWS || found.contains_key(&digest);
+            if bucket(digest) == differing && has_room {
+                let entry = found.entry(digest);
+                entry.or_insert_with(|| (0, rows.described(table))).0 += step;
+            }
+        })?;
+    }
+    let [one, other] = sides.map(|(lake, _)| lake.root);
+    let [own_rows, other_rows] = counts.map(|count| several(count, "row"));
+    let what = format!("{}{}", table.name, of_cell(cell));
+    let reason = format!("{what} has {own_rows}, and {other_rows} in {other}; they differ");
+    compared
+        .findings
+        .push(corrupt(reason).at(one).field(table.name));
+    let differing = found.into_values().filter(|(surplus, _)| *surplus != 0);
+    for (surplus, row) in differing.take(NAMED) {
+        let (has, lacks) = if surplus > 0 {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let times = match surplus.unsigned_abs() {
+            1 => String::new(),
+            times => format!(", {times} times"),
+        };
+        let reason = format!("has a row that {lacks} lacks{times}: {row}");
+        compared
+            .findings
+            .push(corrupt(reason).at(has).field(table.name));
+    }
+    Ok(())
+}
+
+fn bucket(digest: u128) -> usize {
+    usize::try_from(digest >> 116).expect("twelve bits are left")
+}
+
+/// Gives `take` the digest of each row of some parts.
+fn each_row(
+    context: &Context,
+    table: &Table,
+    (lake, parts): Side<'_>,
+    mut take: impl FnMut(u128, &Rows<'_>),
+) -> Result<()> {
+    for part in parts {
+        let mut rows = Rows::of(table, lake, part)?;
+        let mut count = 0_u64;
+        while let Some(row) = rows.next()? {
+            if count.is_multiple_of(1024) {
+                context.check()?;
+            }
+            count += 1;
+            let digest: [u8; 32] = Sha256::digest(&row).into();
+            let half = digest.first_chunk().expect("a digest has 32 bytes");
+            take(u128::from_be_bytes(*half), &rows);
+        }
+    }
+    Ok(())
+}
+
+/// The rows of a part, each as bytes that only equal rows share.
+struct Rows<'a> {
+    batches: Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>,
+    path: Location,
+    batch: StructArray,
+    next: usize,
+    /// Rows before the batch.
+    before: u64,
+}
+
+impl<'a> Rows<'a> {
+    fn of(table: &Table, lake: Lake<'a>, part: &PartFacts) -> Result<Self> {
+        let output = lake.open(part)?;
+        let path = output.path.clone();
+        let names = output
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str());
+        if !names.eq(table.columns.iter().map(|column| column.name)) {
+            let reason = "has other columns than the other lake";
+            return Err(Error::new(ErrorKind::Usage, reason)
+                .at(path)
+                .hint("compare lakes of the same columns"));
+        }
+        Ok(Self {
+            batches: Box::new(output.batches()?),
+            path,
+            batch: StructArray::new_empty_fields(0, None),
+            next: 0,
+            before: 0,
+        })
+    }
+
+    /// The next row; `None` after the last one.
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        while self.next == self.batch.len() {
+            self.before += self.batch.len() as u64;
+            let Some(batch) = self.batches.next() else {
+                self.batch = StructArray::new_empty_fields(0, None);
+                self.next = 0;
+                return Ok(None);
+            };
+            (self.batch, self.next) = (StructArray::from(batch?), 0);
+        }
+        let mut bytes = Vec::new();
+        encode(&self.batch, self.next, &mut bytes);
+        self.next += 1;
+        Ok(Some(bytes))
+    }
+
+    /// The row that was read last, for people: as JSON, and where it is.
+    fn described(&self, table: &Table) -> String {
+        let Some(row) = self.next.checked_sub(1) else {
+            return "no more rows".to_owned();
+        };
+        let columns: Vec<&Column> = table.columns.iter().collect();
+        let mut json = Vec::new();
+        write_group(&columns, |column| column.name, &self.batch, row, &mut json);
+        let number = self.before + self.next as u64;
+        format!("{}, row {number} of {}", escape(&json, SHOWN), self.path)
+    }
+
+    /// The finding for rows that should be equal.
+    fn differs(&self, table: &Table, other: &Self) -> Error {
+        let reason = format!(
+            "{}, and not {}",
+            self.described(table),
+            other.described(table)
+        );
+        corrupt(reason).at(&self.path).field(table.name)
+    }
+}
+
+/// Writes a value as bytes: equal ones for equal values, and none that begin like others.
+fn encode(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
+    if array.is_null(row) {
+        return out.push(0);
+    }
+    out.push(1);
+    match array.data_type() {
+        DataType::Int32 => {
+            out.extend(i64::from(array.as_primitive::<Int32Type>().value(row)).to_le_bytes());
+        }
+        DataType::Int64 => out.extend(array.as_primitive::<Int64Type>().value(row).to_le_bytes()),
+        DataType::Float64 => {
+            out.extend(array.as_primitive::<Float64Type>().value(row).to_le_bytes());
+        }
+        DataType::Timestamp(..) => {
+            let times = array.as_primitive::<TimestampMicrosecondType>();
+            out.extend(times.value(row).to_le_bytes());
+        }
+        DataType::Boolean => out.push(array.as_boolean().value(row).into()),
+        DataType::Struct(_) => {
+            for column in array.as_struct().columns() {
+                encode(column, row, out);
+            }
+        }
+        DataType::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            out.extend((items.len() as u64).to_le_bytes());
+            for item in 0..items.len() {
+                encode(&items, item, out);
+            }
+        }
+        _ => {
+            let text = array.as_string::<i32>().value(row);
+            out.extend((text.len() as u64).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+}
