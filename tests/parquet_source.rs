@@ -269,6 +269,16 @@ fn a_source_in_both_forms_is_asked_about() {
         &["--allow-missing", "--source-form", "parquet"],
     );
     absent.refuses(1, "as parquet");
+    // A file of any name is known by its columns.
+    let other = scratch.path().join("any name.parquet");
+    fs::copy(parquet.join(MACHINES), &other).unwrap();
+    let alone = scratch.path().join("of one file");
+    well(&other, &alone, &[]);
+    assert_eq!(manifest(&alone)["tables"][0]["name"], "machine_events");
+    let rows = RecordBatch::try_from_iter([("a", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]);
+    write(&rows.unwrap(), &other);
+    let stranger = convert(&other, &scratch.out(), &[]);
+    stranger.refuses(1, "no known table has its columns: a");
     // A table that isn't wanted doesn't matter.
     let mixed = scratch.path().join("mixed");
     tracelake_testkit::copy(&json, &mixed);
@@ -406,7 +416,7 @@ fn a_wrong_digest_is_found_before_a_row_is_shown() {
         &["--allow-missing", "--tables", "machine_events"],
     );
     refused.refuses(5, MACHINES);
-    assert!(!scratch.out().join("machine_events").exists());
+    assert!(!scratch.out().join("machine_events/file_number=0").exists());
 }
 
 #[test]

@@ -10,6 +10,8 @@ use crate::streams::{tar, tar_gz};
 
 const HASH: &str = "HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=";
 
+const SHARD: &str = "instance_usage-000000000000.json.gz";
+
 const META: &str = "m_1,0,219,17,96,100,USING\n";
 
 /// Writes a description of readings, whose table has these lines.
@@ -46,9 +48,21 @@ pub(super) const ADVICE: &[Advice] = &[
         "a download that hasn't finished; finish the download",
         |s| s.file("job_events.csv.gz.aria2", b""),
     ),
-    instead("download the files that end in .json.gz", |s| {
-        s.file("instance_usage-000000000000.parquet.gz", b"PAR1")
-    }),
+    retype(
+        "pass --source-form json or --source-form parquet",
+        |s| {
+            s.file("instance_usage-000000000000.parquet.gz", b"PAR1");
+            s.file(SHARD, &gzip(b"{\"start_time\":\"1\"}\n"));
+        },
+        CONVERT,
+        "convert SRC OUT --source-form json",
+    ),
+    retype(
+        "leave --source-form out, or download these files",
+        |s| s.file(SHARD, &gzip(b"{\"start_time\":\"1\"}\n")),
+        "convert SRC OUT --source-form parquet",
+        CONVERT,
+    ),
     instead(
         "tracelake reads the published CSV or JSON files: download those",
         |s| s.file("usage.parquet", b"PAR1"),

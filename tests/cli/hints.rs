@@ -229,7 +229,6 @@ fn tables_of_json_lines_in_other_formats_are_named() {
     let own = |table: &&Table| tracelake_testkit::trace().table(table.name).is_none();
     let table = tables(Syntax::Json).find(own).unwrap();
     for (ending, says) in [
-        ("-000000000000.parquet.gz", "Parquet shards"),
         (".csv", "exported as CSV"),
         ("-000000000000.csv.gz", "exported as CSV"),
     ] {

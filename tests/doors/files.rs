@@ -655,8 +655,8 @@ pub(super) const FILES: &[File] = &[
         "Google's Parquet",
         "machines.parquet",
         text_of_parquet,
-        Refused,
-        "Parquet",
+        Recognised,
+        "machine_events of borg-2019",
     ),
     file(
         "a web page",

@@ -30,11 +30,6 @@ const ENDINGS: &[Ending] = &[
     ending(".zst", "zstd", REGZIP),
     ending(".bz2", "bzip2", REGZIP),
     ending(
-        ".parquet.gz",
-        "one of the publisher's Parquet shards",
-        "tracelake reads the JSON shards: download the files that end in .json.gz",
-    ),
-    ending(
         ".parquet",
         "Parquet",
         "tracelake reads the published CSV or JSON files: download those",

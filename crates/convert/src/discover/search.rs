@@ -235,17 +235,22 @@ impl Search<'_> {
                 return Err(ambiguous(&self.source.join(&path), reason));
             }
             Some(FileName::Whole { table }) if fits(&table) => (Some(table), Files::Whole, 0, None),
+            // A Parquet file beside a source may be anyone's, unless its name is a publisher's.
             Some(FileName::Only {
                 table,
                 files,
-                is_parquet: found,
-            }) if fits(&table) => {
-                is_parquet = found;
-                (Some(table), files, 0, Some(1))
-            }
+                is_parquet: false,
+            }) if fits(&table) => (Some(table), files, 0, Some(1)),
             Some(FileName::Archive(trace)) => {
                 let file = self.file(path, entry)?;
                 self.found.archives.push((file, Some(trace)));
+                return Ok(());
+            }
+            Some(FileName::Only {
+                is_parquet: true, ..
+            }) => {
+                let why = hints::why_skipped(self.source, &path, directory, self.trace);
+                self.skip(path, why);
                 return Ok(());
             }
             Some(_) => {

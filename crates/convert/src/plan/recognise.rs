@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::did_you_mean;
-use tracelake_core::words::several;
-use tracelake_location::Location;
+use tracelake_core::words::{first_few, several};
+use tracelake_location::{Location, RandomAccess};
 use tracelake_schema::{Files, Separator, Syntax, TRACES, Table, Trace};
 use tracelake_source::Magic;
 
@@ -14,6 +14,7 @@ use crate::bad_row::ARRAY;
 use crate::discover::schema_csv::SchemaCsv;
 use crate::discover::{FoundSource, FoundTable, draft_it};
 use crate::fit::{Fit, Head, Level, exported_table, fit};
+use crate::lake_file::{Writer, read_footer, source_damaged};
 
 use super::Request;
 
@@ -48,10 +49,7 @@ fn table_of_rows(
     found: &FoundTable,
 ) -> Result<&'static str> {
     if found.is_parquet {
-        let reason = "its name doesn't say which table it is of";
-        return Err(Error::new(ErrorKind::Usage, reason)
-            .at(&request.source)
-            .hint("name the trace with --trace and the table with --tables"));
+        return table_of_columns(request, root, found);
     }
     let Some((file, head)) = head_of(context, root, found)? else {
         let reason = "the file has no row to recognise its table by";
@@ -83,6 +81,48 @@ fn table_of_rows(
                 Vec::new()
             };
             candidates.only_of(asked, &Candidates::of(others, &head), &file, &head)
+        }
+    }
+}
+
+/// The table that has the columns of a Parquet file, and no others.
+fn table_of_columns(
+    request: &Request,
+    root: &Location,
+    found: &FoundTable,
+) -> Result<&'static str> {
+    let file = found.parts.first().map(|part| root.join(&part.file.path));
+    let file = file.unwrap_or_else(|| request.source.clone());
+    let opened = read_footer(RandomAccess::open(&file)?, Writer::Any);
+    let (_, footer) = opened.map_err(|error| source_damaged(&file, error))?;
+    let schema = footer.metadata().file_metadata().schema_descr();
+    let columns = schema.root_schema().get_fields().iter();
+    let columns: BTreeSet<&str> = columns.map(|field| field.name()).collect();
+    let has_columns = |table: &&Table| {
+        let fields = table
+            .fields
+            .iter()
+            .map(|&index| table.columns[index].content);
+        table.parquet && fields.collect::<BTreeSet<_>>() == columns
+    };
+    let traces = match request.trace {
+        Some(trace) => vec![trace],
+        None => TRACES.iter().collect(),
+    };
+    let tables = traces.into_iter().flat_map(|trace| trace.tables);
+    let names: BTreeSet<&'static str> =
+        tables.filter(has_columns).map(|table| table.name).collect();
+    let mut names = names.into_iter();
+    match (names.next(), names.next()) {
+        (Some(name), None) => Ok(name),
+        _ => {
+            let columns: Vec<&str> = columns.into_iter().collect();
+            let shown = first_few(&columns, |name| escape(name.as_bytes(), 80));
+            let reason =
+                format!("it looks like Parquet, and no known table has its columns: {shown}");
+            Err(Error::new(ErrorKind::Failed, reason)
+                .at(file)
+                .hint("tracelake reads the published CSV or JSON files: download those"))
         }
     }
 }
