@@ -146,6 +146,8 @@ fn readme(trace: &Trace, options: &Options) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::options::SourceForm;
+
     use super::*;
 
     #[test]
@@ -154,6 +156,16 @@ mod tests {
             let fields: usize = trace.tables.iter().map(|table| table.fields.len()).sum();
             assert_eq!(schema(trace).lines().count(), fields + 1);
         }
+    }
+
+    #[test]
+    fn an_unfinished_directory_of_another_form_is_kept() {
+        let (directory, trace) = (tempfile::tempdir().unwrap(), &tracelake_schema::TRACES[0]);
+        let options = Options::default();
+        prepare(trace, directory.path(), &options).unwrap();
+        let form = SourceForm::Parquet;
+        let error = prepare(trace, directory.path(), &Options { form, ..options });
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Refused);
     }
 
     #[cfg(unix)]

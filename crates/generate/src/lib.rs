@@ -6,8 +6,8 @@
 //! machine, container by container and job by job. The catalog maps columns to quantities of the
 //! simulation; this crate knows no trace.
 //!
-//! The bytes depend only on the trace, the options and the versions of this crate and its compressor, on
-//! every platform. `docs/synthetic.md` compares the rows with real ones.
+//! The bytes depend only on the trace, the options and the versions of this crate, its compressor and its writer of
+//! Parquet, on every platform. `docs/synthetic.md` compares the rows with real ones.
 
 mod cluster;
 mod draw;
@@ -168,7 +168,7 @@ fn check_form(trace: &Trace, form: SourceForm) -> Result<()> {
         .collect();
     let reason = format!("no table of {} is published as Parquet", trace.name);
     let hint = format!(
-        "leave --form out, or generate a trace that has one: {}",
+        "leave the form out, or generate a trace that has one: {}",
         names.join(", ")
     );
     Err(Error::new(ErrorKind::Usage, reason).hint(hint))

@@ -178,6 +178,7 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
         Kind::Integer | Kind::Code => Physical::INT64,
         Kind::Float => Physical::DOUBLE,
         Kind::Boolean => Physical::BOOLEAN,
+        // No table that is published as Parquet has date-times.
         Kind::Text | Kind::DateTime(_) => Physical::BYTE_ARRAY,
     };
     let leaf = Type::primitive_type_builder(name, physical).with_repetition(optional);

@@ -67,12 +67,17 @@ fn the_same_options_give_the_same_bytes() {
             let (out, _) = made(trace, options);
             fs::read_to_string(out.path().join("SHA256SUM")).expect("sums")
         };
-        let options = Options {
-            rows: 2000,
-            ..SMALL
-        };
-        assert_eq!(sums(options), sums(options));
-        assert_ne!(sums(options), sums(Options { seed: 6, ..options }));
+        let has_parquet = trace.tables.iter().any(|table| table.parquet);
+        let is_published = |form: &&SourceForm| **form == SourceForm::Json || has_parquet;
+        for &form in SourceForm::ALL.iter().filter(is_published) {
+            let options = Options {
+                rows: 2000,
+                form,
+                ..SMALL
+            };
+            assert_eq!(sums(options), sums(options));
+            assert_ne!(sums(options), sums(Options { seed: 6, ..options }));
+        }
     }
 }
 

@@ -287,6 +287,8 @@ def test_paths_that_are_not_utf_8() -> None:
         (lambda src: tracelake.convert(src, "made", layout="nosuch"), "^layout: expected 'hive' or 'flat', not 'nosuch'$"),
         (lambda src: tracelake.convert(src, "made", format="csv"), "^format: expected 'parquet' or 'arrow', not 'csv'$"),
         (lambda src: tracelake.convert(src, "made", on_bad_row="skip"), "^on_bad_row: expected 'fail' or 'reject', not 'skip'$"),
+        (lambda src: tracelake.generate("borg-2019", "made", form="csv"), "^form: expected 'json' or 'parquet', not 'csv'$"),  # type: ignore[arg-type]
+        (lambda src: tracelake.generate("google-2011-v2", "made", form="parquet"), "a trace that has one: borg-2019$"),
         (lambda src: tracelake.convert(src, "made", threads=0), "^threads: expected a whole number from 1 to 1024, not '0'$"),
         (lambda src: tracelake.convert(src, "made", compression="lz4"), "^compression: expected zstd, .*, not 'lz4'$"),
         (lambda src: tracelake.convert(src, "made", tables="job_event"), "did you mean 'job_events'"),

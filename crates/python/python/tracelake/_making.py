@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from . import _lake, _options, _results, _tracelake
+from ._errors import UsageError
 from ._lake import Lake
 from ._options import path as path_of
 from ._options import switch, takes_convert_options, text, thread_count
@@ -109,9 +112,12 @@ def generate(
     parts: int = 2,
     rows: int = 100_000,
     seed: int = 1,
+    form: Literal["json", "parquet"] = "json",
     progress: Progress = None,
 ) -> Generated:
     """Makes a synthetic trace in the published format; the same seed gives the same bytes.
+
+    ``form="parquet"`` writes the tables that are also published as Parquet so, with the same rows.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", parts=1, rows=2000)
     >>> max(table.rows for table in made.tables)
@@ -123,6 +129,8 @@ def generate(
         _options.number_within("rows", rows, 1, 2**63 - 1),
         _options.number_within("seed", seed, 0, 2**64 - 1),
     )
+    if text("form", form) not in ("json", "parquet"):
+        raise UsageError(f"form: expected 'json' or 'parquet', not {form!r}")
     with Watcher(progress) as watch:
-        made = _tracelake.generate(name, path, *numbers, watch)
+        made = _tracelake.generate(name, path, numbers, form, watch)
     return _results.generated(path, made)

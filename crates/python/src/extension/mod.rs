@@ -8,6 +8,7 @@ mod stream;
 mod work;
 
 use std::ffi::OsString;
+use std::str::FromStr;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -16,6 +17,7 @@ use tracelake::program;
 use tracelake_convert::plan::Shard;
 use tracelake_convert::{plan, run};
 use tracelake_core::error::{Error, ErrorKind};
+use tracelake_core::options::SourceForm;
 use tracelake_lake::plan_file::MOST_SHARDS;
 use tracelake_lake::{Commit, CommitOptions, Parts, RELEASE, SUMS, progress};
 use tracelake_location::Location;
@@ -241,20 +243,31 @@ fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Findings> {
     Ok((totals.to_string(), findings.collect::<PyResult<_>>()?))
 }
 
-/// Generates a synthetic trace; returns its tables as JSON.
+/// Generates a synthetic trace from its parts, rows and seed; returns its tables as JSON.
 #[pyfunction]
 fn generate(
     py: Python<'_>,
     trace: &str,
     out: OsString,
-    parts: u32,
-    rows: u64,
-    seed: u64,
+    numbers: (u32, u64, u64),
+    form: &str,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let trace = schema::find_trace(py, trace)?;
     let out = program::on_disk(&out).map_err(|error| error::raised(py, &error))?;
-    let options = tracelake_generate::Options { parts, rows, seed };
+    let form = SourceForm::from_str(form).map_err(|expected| {
+        error::raised(
+            py,
+            &Error::new(ErrorKind::Usage, format!("form: {expected}")),
+        )
+    })?;
+    let (parts, rows, seed) = numbers;
+    let options = tracelake_generate::Options {
+        parts,
+        rows,
+        seed,
+        form,
+    };
     work(py, watch.as_ref(), None, move |work| {
         let made = tracelake_generate::generate(&work.context, trace, &out, &options)?;
         let tables = made.tables.iter().map(|table| {
