@@ -59,7 +59,7 @@ fn both_forms_have_the_same_rows() {
 
 /// Lists how a file of Parquet is made, whatever its rows are. Its writer isn't listed, nor the order of floats in
 /// statistics, which is that of the writer's version.
-fn make(path: &Path) -> Vec<String> {
+fn structure(path: &Path) -> Vec<String> {
     let file = Arc::new(File::open(path).unwrap());
     let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
     let footer = reader.metadata();
@@ -121,7 +121,7 @@ fn a_file_is_made_like_a_published_one() {
     for trace in published_in_two_forms() {
         let out = scratch.path().join(&trace.name);
         generate(&trace.name, &out, &["--rows", "1000", "--form", "parquet"]);
-        let lines = |path: &Path| make(path).join("\n");
+        let lines = |path: &Path| structure(path).join("\n");
         assert_eq!(lines(&out.join(name)), lines(&published));
     }
 }

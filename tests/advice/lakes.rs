@@ -41,6 +41,27 @@ pub(super) const ADVICE: &[Advice] = &[
         "verify OUT",
     ),
     retype(
+        "name a lake of the same columns",
+        |s| {
+            lake(s);
+            let narrow = ["--tables", "job_events", "--columns", "time"];
+            convert(&s.src(), &s.path().join("other"), &narrow).well();
+        },
+        "verify OUT --source DIR/other",
+        "verify OUT --source OUT",
+    ),
+    retype(
+        "name a lake of the same trace",
+        |s| {
+            lake(s);
+            let source = s.path().join("source");
+            tracelake_testkit::generate("alibaba-2018", &source, &["--rows", "100"]);
+            convert(&source, &s.path().join("other"), &[]).well();
+        },
+        "verify OUT --source DIR/other",
+        "verify OUT --source OUT",
+    ),
+    retype(
         "name the directory of the lake",
         lake,
         "verify OUT/_tracelake/manifest.json",

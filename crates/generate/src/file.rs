@@ -180,8 +180,8 @@ impl Container {
                 file.map_err(|error| Error::io("write", &path, error))?
                     .rename()
             }
-            Self::Plain(file) => file.rename(),
-            Self::Parquet(file) => {
+            Self::Plain(mut file) => file.rename(),
+            Self::Parquet(mut file) => {
                 let path = file.file().path.clone();
                 let file = file.finish();
                 file.map_err(|error| Error::io("write", &path, error))?
@@ -259,7 +259,7 @@ impl Temporary {
     }
 
     /// Gives the file its name and returns its bytes and its SHA-256.
-    fn rename(mut self) -> Result<(u64, String)> {
+    fn rename(&mut self) -> Result<(u64, String)> {
         self.file
             .flush()
             .map_err(|error| Error::io("write", &self.path, error))?;

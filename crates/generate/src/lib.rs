@@ -105,7 +105,7 @@ const MOST_ROWS: u64 = 1_000_000_000_000;
 ///
 /// # Memory
 /// A few hundred bytes for each task that runs at a time, which are at most 148,000, and a few
-/// megabytes for each table, whatever the number of rows; as Parquet also 65,536 rows of it.
+/// megabytes for each table, whatever the number of rows; as Parquet also 65,536 rows of each, about 100 MB in all.
 pub fn generate(
     context: &Context,
     trace: &'static Trace,

@@ -87,12 +87,13 @@ impl<W: Write + Send> ParquetFile<W> {
         Ok(())
     }
 
-    /// Writes the footer.
-    pub(crate) fn finish(mut self) -> io::Result<W> {
+    /// Writes the footer, and returns the complete file.
+    pub(crate) fn finish(&mut self) -> io::Result<&mut W> {
         if self.rows > 0 {
             self.write_group().map_err(disk_error)?;
         }
-        self.writer.into_inner().map_err(disk_error)
+        self.writer.finish().map_err(disk_error)?;
+        Ok(self.writer.inner_mut())
     }
 
     fn write_group(&mut self) -> Result<()> {
@@ -199,5 +200,73 @@ fn disk_error(error: ParquetError) -> io::Error {
             Err(source) => io::Error::other(source),
         },
         error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::FileReader;
+    use parquet::file::serialized_reader::SerializedFileReader;
+    use tracelake_schema::TRACES;
+
+    use super::*;
+
+    /// A table with a list of structs.
+    fn table() -> &'static Table {
+        let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+        let is_nested = |table: &&Table| table.parquet && table.column("constraint").is_some();
+        tables.find(is_nested).expect("such a table")
+    }
+
+    #[test]
+    fn absent_empty_and_partial_values_are_kept_apart() {
+        let mut file = ParquetFile::create(Vec::new(), table()).unwrap();
+        let given = [
+            ("{}", "null"),
+            (r#"{"constraint":[]}"#, "[]"),
+            (
+                r#"{"constraint":[{}]}"#,
+                "[{name: null, value: null, relation: null}]",
+            ),
+            (
+                r#"{"constraint":[{"name":"a","value":""},{"relation":"7"}]}"#,
+                r#"[{name: "a", value: null, relation: null}, {name: null, value: null, relation: 7}]"#,
+            ),
+        ];
+        for (line, _) in given {
+            file.write_lines(format!("{line}\n").as_bytes()).unwrap();
+        }
+        let bytes = Bytes::from(std::mem::take(file.finish().unwrap()));
+        let reader = SerializedFileReader::new(bytes).unwrap();
+        let rows = reader.get_row_iter(None).unwrap().map(|row| {
+            let row = row.unwrap();
+            let mut columns = row.get_column_iter();
+            let (_, found) = columns.find(|(name, _)| *name == "constraint").unwrap();
+            found.to_string()
+        });
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            given.map(|(_, expected)| expected)
+        );
+    }
+
+    /// A disk without space.
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_disk_stays_one() {
+        let mut file = ParquetFile::create(Full, table()).unwrap();
+        let kind = file.finish().err().map(|error| error.kind());
+        assert_eq!(kind, Some(io::ErrorKind::StorageFull));
     }
 }

@@ -67,7 +67,7 @@ impl WholeFile {
 
 /// Copies what is decoded into a file without a name, which is gone once it is closed.
 fn copy(decoder: &mut Decoder, scratch: &Path, location: &Location) -> Result<File> {
-    let failed = |error| Error::disk("write into", error).at(scratch);
+    let failed = |error| Error::disk("write", error).at(scratch);
     let mut file = tempfile::tempfile_in(scratch).map_err(failed)?;
     let mut buffer = vec![0; READ];
     let mut copied = 0_u64;

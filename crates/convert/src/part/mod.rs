@@ -1,6 +1,7 @@
 //! One part: the path of the data, from the text of a table to an output file.
 
 mod beginning;
+mod blocks;
 mod lines;
 mod member;
 mod parquet;
@@ -24,10 +25,12 @@ use tracelake_encode::syntax::{BYTE_ORDER_MARK, LeftOut};
 use tracelake_source::{Fingerprint, Source};
 
 use crate::bad_row::{BadRow, BadShare, Place};
+use blocks::Blocks;
 use lines::{Lines, SplitChunk};
 use read_ahead::ReadAhead;
 
 pub use beginning::Beginning;
+pub use blocks::Converted;
 pub use member::is_text;
 pub(crate) use member::{enter_member, leave_member};
 pub use parquet::ParquetPart;
@@ -40,25 +43,6 @@ const REJECTS_BETWEEN_LOOKS: usize = 1024;
 /// The most chunks that are converted in a turn, which may be a turn of a thread that waits to go on with
 /// another part.
 const CHUNKS_IN_A_TURN: usize = 32;
-
-/// The counts of a part that was converted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Converted {
-    /// Rows in the source.
-    pub rows_in: u64,
-    /// Rows in the output.
-    pub rows_out: u64,
-    /// Rows that could not be converted.
-    pub rows_rejected: u64,
-    /// Rows that the rules of the table don't select; `None` if it has no rules.
-    pub rows_not_selected: Option<u64>,
-    /// Values that were spelled differently and mapped to a sentinel.
-    pub sentinels_mapped: u64,
-    /// Deviations from the published form that were accepted.
-    pub accepted: Accepted,
-    /// The smallest and the largest value of the time column, including sentinels.
-    pub time: Option<(i64, i64)>,
-}
 
 /// Converts one part of a text: reads it in chunks, splits them into records, encodes these column by
 /// column and writes row groups to `out`.
@@ -172,15 +156,6 @@ impl<'b> PartRows<'_, 'b> {
             }
         }
     }
-}
-
-/// The rows of a part as blocks of an output.
-trait Blocks<B>: Send {
-    /// The next block; `None` after the last one.
-    fn fill(&mut self) -> Result<Option<B>>;
-
-    /// The counts, after the last block.
-    fn converted(&self) -> Converted;
 }
 
 /// The text of a table, from a file or a member of an archive, to be converted part by part. After an error it

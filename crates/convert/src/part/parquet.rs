@@ -13,7 +13,8 @@ use tracelake_encode::parquet_rows::{ParquetRows, RowChunk, RowReject};
 use tracelake_location::Location;
 use tracelake_source::{Fingerprint, WholeFile};
 
-use super::{Blocks, Converted, ReadProgress};
+use super::blocks::{Blocks, Converted};
+use super::read_progress::ReadProgress;
 use crate::bad_row::{BadRow, BadShare, Place};
 use crate::lake_file::{CheckedFile, Writer, read_footer, source_damaged};
 
