@@ -479,6 +479,37 @@ fn other_files_are_refused_with_what_they_are() {
     );
 }
 
+/// The size of the first page is 2 GiB by its header, and the memory of the process is limited.
+#[cfg(unix)]
+#[test]
+fn a_forged_size_takes_no_memory() {
+    let scratch = Scratch::new();
+    let whole = fs::read(made(&scratch, "parquet").join(MACHINES)).unwrap();
+    // The first page is after the four bytes of magic: its kind, and its size without compression.
+    assert_eq!((whole[4], whole[6]), (0x15, 0x15));
+    let size = 7 + whole[7..].iter().position(|byte| *byte < 128).unwrap() + 1;
+    let forged = b"\xfe\xff\xff\xff\x0f";
+    let longer = forged.len() - (size - 7);
+    let (kept, rest) = (&whole[size..size + 20], &whole[size + 20 + longer..]);
+    let source = scratch.path().join("forged");
+    fs::create_dir(&source).unwrap();
+    fs::write(
+        source.join(MACHINES),
+        [&whole[..7], forged, kept, rest].concat(),
+    )
+    .unwrap();
+    let program = tracelake_testkit::program();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""]);
+    command.arg(program.get_program()).args(program.get_args());
+    let paths = [source.as_path(), &scratch.out()].map(Path::to_owned);
+    command.arg("convert").args(paths).arg("--allow-missing");
+    // Each arena of the C library reserves address space, used or not.
+    command.env("MALLOC_ARENA_MAX", "1");
+    let run = tracelake_testkit::ended(command.output().unwrap());
+    run.refuses(5, "has 2147483647 bytes");
+}
+
 #[cfg(unix)]
 #[test]
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]

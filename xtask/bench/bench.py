@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 import json_peers
+import parquet_peers
 import peers
 import reading
 from markdown import table
@@ -366,7 +367,7 @@ ALTERNATING_RUNS = 7
 
 
 def formats_part(bench, task):
-    """JSON lines, tables in one file, and small parts: medians of alternating runs, peers with typed schemas."""
+    """JSON lines, Parquet as Google writes it, tables in one file, and small parts: medians of alternating runs, peers with typed schemas."""
     header = ["input", "threads", "ours, s", "fastest peer", "wall ÷ ours", "CPU ÷ ours", "all peers, wall ÷ ours"]
     lines, one = [], []
     for trace in task["formats"]:
@@ -380,6 +381,11 @@ def formats_part(bench, task):
             given = source if jsons else files[0]
             for threads in (1, task["threads"]):
                 lines.append([name, threads, *against(bench, module, job, trace["trace"], given, name, threads)])
+            if parquets := sorted(Path(trace["parquet"]).glob(f"{name}-*.parquet.gz")) if trace["parquet"] else []:
+                job = {"files": [str(file) for file in parquets], "columns": columns}
+                for threads in (1, task["threads"]):
+                    line = against(bench, parquet_peers, job, trace["trace"], trace["parquet"], name, threads)
+                    lines.append([f"{name}, Parquet", threads, *line])
             if not jsons:
                 archive = source / f"{name}.tar.gz"
                 walls = {(what, n): [] for what in (files[0], archive) for n in (1, task["threads"])}

@@ -35,7 +35,8 @@ def duckdb(job, order):
     run_duckdb(job, order, sql)
 
 
-def polars(job):
+def polars_types(columns, texts=()):
+    """The types of Polars, by the names of the columns."""
     import polars
 
     kinds = {
@@ -45,14 +46,32 @@ def polars(job):
         "Boolean": polars.Boolean,
         "Utf8": polars.String,
     }
+    return {
+        name: typed(kind, name, texts, kinds, lambda fields: polars.Struct(dict(fields)), polars.List)
+        for name, kind in columns
+    }
 
-    def schema(texts):
-        return {
-            name: typed(kind, name, texts, kinds, lambda fields: polars.Struct(dict(fields)), polars.List)
-            for name, kind in job["columns"]
-        }
 
-    read, wanted = schema(set(job["texts"])), schema(set())
+def arrow_types(columns, texts=()):
+    """The types of pyarrow, as a schema."""
+    import pyarrow
+
+    kinds = {
+        "Int64": pyarrow.int64(),
+        "Int32": pyarrow.int32(),
+        "Float64": pyarrow.float64(),
+        "Boolean": pyarrow.bool_(),
+        "Utf8": pyarrow.string(),
+    }
+    return pyarrow.schema(
+        [(name, typed(kind, name, texts, kinds, pyarrow.struct, pyarrow.list_)) for name, kind in columns]
+    )
+
+
+def polars(job):
+    import polars
+
+    read, wanted = polars_types(job["columns"], set(job["texts"])), polars_types(job["columns"])
     frame = polars.scan_ndjson(job["files"], schema=read)
     frame = frame.with_columns(polars.col(name).cast(kind) for name, kind in wanted.items() if kind != read[name])
     frame.sink_parquet(f"{job['out']}/data.parquet", compression="zstd", row_group_size=ROWS)
@@ -65,20 +84,7 @@ def pyarrow(job):
     import pyarrow.json
     import pyarrow.parquet
 
-    kinds = {
-        "Int64": pyarrow.int64(),
-        "Int32": pyarrow.int32(),
-        "Float64": pyarrow.float64(),
-        "Boolean": pyarrow.bool_(),
-        "Utf8": pyarrow.string(),
-    }
-
-    def schema(texts):
-        return pyarrow.schema(
-            [(name, typed(kind, name, texts, kinds, pyarrow.struct, pyarrow.list_)) for name, kind in job["columns"]]
-        )
-
-    read, wanted = schema(set(job["texts"])), schema(set())
+    read, wanted = arrow_types(job["columns"], set(job["texts"])), arrow_types(job["columns"])
     parse = pyarrow.json.ParseOptions(explicit_schema=read, unexpected_field_behavior="error")
     block = pyarrow.json.ReadOptions(block_size=16 << 20)
 

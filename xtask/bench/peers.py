@@ -21,10 +21,15 @@ def copy_sql(job, order, function, sql_type, rest):
     """Reads the files by a function of DuckDB, with these types and arguments, and copies them to Parquet."""
     columns = ", ".join(f"'{name}': '{sql_type(kind)}'" for name, kind in job["columns"])
     files = ", ".join(f"'{path}'" for path in job["files"])
+    return copy_to(job, order, f"SELECT * FROM {function}([{files}], columns={{{columns}}}, {rest})")
+
+
+def copy_to(job, order, query):
+    """Copies the rows of a query to Parquet."""
     out = f"{job['out']}/data.parquet" if order else job["out"]
     options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS}"
     options += "" if order else ", PER_THREAD_OUTPUT, OVERWRITE_OR_IGNORE"
-    return f"COPY (SELECT * FROM {function}([{files}], columns={{{columns}}}, {rest})) TO '{out}' ({options})"
+    return f"COPY ({query}) TO '{out}' ({options})"
 
 
 def duckdb(job, order):

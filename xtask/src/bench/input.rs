@@ -7,20 +7,22 @@ use tracelake_schema::Trace;
 
 use crate::workspace::{generate, target};
 
-/// A source of a trace in this many parts, with this many rows of its largest table.
+/// A source of a trace in this many parts, with this many rows of its largest table; `form` is an option of `generate`.
 pub(super) fn generated(
     root: &Path,
     program: &Path,
     trace: &Trace,
-    parts: u64,
-    rows: u64,
+    (parts, rows): (u64, u64),
+    form: Option<&str>,
 ) -> Result<PathBuf> {
-    let name = format!("{}-{parts}x{rows}", trace.name);
+    let kind = form.map_or_else(String::new, |form| format!("-{form}"));
+    let name = format!("{}-{parts}x{rows}{kind}", trace.name);
     let source = target(root).join("bench-data").join(name);
     // The input is a function of its rows, so that of an earlier run is as good.
     if !source.join("SHA256SUM").exists() {
         let [parts, rows] = [parts, rows].map(|number| number.to_string());
-        let options = ["--parts", &parts, "--rows", &rows];
+        let mut options = vec!["--parts", &parts, "--rows", &rows];
+        options.extend(form.into_iter().flat_map(|form| ["--form", form]));
         generate(program, trace, &source, &options)?;
     }
     Ok(source)

@@ -69,7 +69,7 @@ pub(super) fn measure(
     };
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
     let trace = trace();
-    let source = generated(root, program, trace, 2, rows)?;
+    let source = generated(root, program, trace, (2, rows), None)?;
     let scratch = target(root).join("bench-data/scratch");
     empty(&scratch)?;
     let tables = trace.tables.iter().map(|table| {
@@ -149,9 +149,15 @@ fn formats(root: &Path, program: &Path, name: &str, rows: u64) -> Result<Vec<Val
             let typed = columns.map(|column| json!([column.name, peer_type(column)]));
             (table.name.to_owned(), typed.collect())
         });
-        let source = generated(root, program, trace, 2, rows / 4)?;
+        let source = generated(root, program, trace, (2, rows / 4), None)?;
+        let has_parquet = trace.tables.iter().any(|table| table.parquet);
+        let parquet = has_parquet
+            .then(|| generated(root, program, trace, (2, rows / 4), Some("parquet")))
+            .transpose()?;
         let tables: Map<String, Value> = typed.collect();
-        Ok(json!({ "trace": trace.name, "source": source, "tables": tables }))
+        Ok(json!({
+            "trace": trace.name, "source": source, "parquet": parquet, "tables": tables
+        }))
     });
     traces.collect()
 }

@@ -45,7 +45,7 @@ const KERNEL: &str = "kernel";
 /// Converts a table of a generated trace under perf, and prints the share of each phase.
 pub(super) fn phases(root: &Path, trace: &Trace, table: &str, rows: u64) -> Result<()> {
     let program = program(root, &["--profile", "profiling"])?;
-    let source = generated(root, &program, trace, 2, rows)?;
+    let source = generated(root, &program, trace, (2, rows), None)?;
     let folder = target(root).join("phases");
     empty(&folder)?;
     let (samples, lake) = (folder.join("samples"), folder.join("lake"));

@@ -31,7 +31,7 @@ pub(super) fn servers(root: &Path, program: &Path, rows: u64, rounds: u32) -> Re
 }
 
 fn reading(root: &Path, program: &Path, table: &str, rows: u64, rounds: u32) -> Result<()> {
-    let source = generated(root, program, trace(), 2, rows)?;
+    let source = generated(root, program, trace(), (2, rows), None)?;
     let file = format!("{table}/part-00000-of-00002.csv.gz");
     let server = Server::of(&source, "", |_| Answer::Well);
     let disk = source.join(&file).display().to_string();
@@ -63,7 +63,7 @@ fn reading(root: &Path, program: &Path, table: &str, rows: u64, rounds: u32) -> 
 }
 
 fn latency(root: &Path, program: &Path, table: &str, rounds: u32) -> Result<()> {
-    let source = generated(root, program, trace(), PARTS, PARTS * ROWS)?;
+    let source = generated(root, program, trace(), (PARTS, PARTS * ROWS), None)?;
     let wait = Arc::new(AtomicU64::new(0));
     let waits = Arc::clone(&wait);
     let objects = format!("bucket/source/{table}/");
