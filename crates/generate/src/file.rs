@@ -62,7 +62,7 @@ pub(crate) fn write_table(
                 Ok(Message::EndOfPart { rows }) => {
                     let (bytes, sha256) = file.finish()?;
                     facts.push(FileFact {
-                        table: table.name,
+                        table: &table.name,
                         path,
                         rows,
                         bytes,
@@ -80,7 +80,7 @@ pub(crate) fn write_table(
 
 /// The published name of a file, with `/`.
 fn path(trace: &Trace, table: &Table, part: u32, parts: u32) -> String {
-    let (name, extension) = (table.name, table.syntax.extension());
+    let (name, extension) = (&*table.name, table.syntax.extension());
     match table.files {
         Files::Parts => format!("{name}/{}", part_name(part, parts_of(table, parts))),
         Files::Shards => format!("{name}-{part:012}.{extension}.gz"),

@@ -52,7 +52,8 @@ impl Recognised {
     /// The files found for a table.
     pub(super) fn of(&self, table: &Table) -> Option<&FoundTable> {
         let mut tables = self.found.tables.iter();
-        tables.find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files)
+        tables
+            .find(|found| found.name.as_deref() == Some(&table.name) && found.files == table.files)
     }
 }
 
