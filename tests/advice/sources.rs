@@ -558,6 +558,6 @@ fn header(name: &str) -> String {
     let names = table
         .fields
         .iter()
-        .map(|&index| table.columns[index].content);
+        .map(|&index| &*table.columns[index].content);
     names.collect::<Vec<_>>().join(",") + "\n"
 }

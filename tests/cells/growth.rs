@@ -37,7 +37,7 @@ fn a_cell_can_be_named_instead_of_its_directory() {
 fn one_table_and_one_file_are_of_the_cell_that_they_are_in() {
     let scratch = two();
     let source = directory(&scratch.src(), "b");
-    let table = super::trace().tables[0].name;
+    let table = &super::trace().tables[0].name;
     let file = format!("{table}-000000000001.json.gz");
     well(&source.join(&file), &scratch.out(), &[]);
     let expected = [(table.to_owned(), Some("b".to_owned()), 1)];
@@ -65,7 +65,7 @@ fn parts_are_those_of_each_cell() {
 #[test]
 fn a_gap_is_that_of_its_cell() {
     let scratch = two();
-    let table = super::trace().tables[0].name;
+    let table = &super::trace().tables[0].name;
     let source = directory(&scratch.src(), "b");
     fs::remove_file(source.join(format!("{table}-000000000000.json.gz"))).unwrap();
     let refused = scratch.convert(&[]);

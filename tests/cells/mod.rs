@@ -32,7 +32,7 @@ fn directory(parent: &Path, cell: &str) -> PathBuf {
 fn make(directory: &Path, seed: &str, rows: &str) {
     let size = ["--parts", "2", "--rows", rows, "--seed", seed];
     generate(&trace().name, directory, &size);
-    for table in trace().tables {
+    for table in &trace().tables {
         if table.files == Files::Whole {
             let name = format!("{}.{}", table.name, table.syntax.extension());
             fs::remove_file(directory.join(name)).unwrap();
@@ -93,7 +93,7 @@ fn a_cell_is_a_partition_above_the_file_number() {
             }
         }
         assert!(parts(&out).is_sorted_by_key(|(table, cell, number)| {
-            let index = trace().tables.iter().position(|it| it.name == table);
+            let index = trace().tables.iter().position(|it| it.name == *table);
             (index, cell.clone(), *number)
         }));
     }
@@ -103,7 +103,7 @@ fn a_cell_is_a_partition_above_the_file_number() {
 fn rejects_are_in_the_directory_of_their_cell() {
     let scratch = two();
     for cell in ["a", "b"] {
-        let table = trace().tables[0].name;
+        let table = &trace().tables[0].name;
         let file = directory(&scratch.src(), cell).join(format!("{table}-000000000000.json.gz"));
         fs::write(file, tracelake_testkit::gzip(b"{\"time\":\"soon\"}\n")).unwrap();
     }
@@ -112,7 +112,7 @@ fn rejects_are_in_the_directory_of_their_cell() {
     assert_eq!(run.code, 3, "{}", run.stderr);
     let found = tree(&scratch.out()).unwrap();
     for cell in ["a", "b"] {
-        let table = trace().tables[0].name;
+        let table = &trace().tables[0].name;
         let path = format!("_tracelake/rejects/{table}/cell={cell}/part-00000.ndjson");
         assert!(found[&path].is_some(), "{path}");
     }
@@ -124,7 +124,7 @@ fn checksums_are_those_of_the_cell() {
     let scratch = two();
     let sums = directory(&scratch.src(), "b").join("SHA256SUM");
     let text = fs::read_to_string(&sums).unwrap();
-    let table = trace().tables[0].name;
+    let table = &trace().tables[0].name;
     let file = format!("{table}-000000000001.json.gz");
     let lines = text.lines().map(|line| match line.ends_with(&file) {
         true => format!("{}  {file}\n", "0".repeat(64)),

@@ -9,7 +9,7 @@ use tracelake_testkit::run;
 #[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn readers_see_the_cell_as_a_column() {
     let scratch = two();
-    let table = trace().tables[0].name;
+    let table = &*trace().tables[0].name;
     for layout in ["hive", "flat"] {
         let out = scratch.path().join(layout);
         well(&scratch.src(), &out, &["--layout", layout]);

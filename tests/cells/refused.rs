@@ -20,7 +20,7 @@ fn a_cell_that_cannot_be_meant_ends_with_2() {
     let names: Vec<&str> = other
         .fields
         .iter()
-        .map(|&it| other.columns[it].content)
+        .map(|&it| &*other.columns[it].content)
         .collect();
     fs::write(&whole, names.join(",") + "\n").unwrap();
     let all = cells().names.join(", ");
@@ -116,7 +116,7 @@ fn an_empty_directory_of_a_cell_changes_nothing() {
 fn a_file_in_the_directory_of_another_cell_is_found() {
     let scratch = two();
     well(&directory(&scratch.src(), "a"), &scratch.out(), &[]);
-    let table = scratch.out().join(trace().tables[0].name);
+    let table = scratch.out().join(&*trace().tables[0].name);
     let verify = || tracelake_testkit::run(["verify", scratch.out().to_str().unwrap()]);
     let again = || convert(&directory(&scratch.src(), "a"), &scratch.out(), &[]);
     // A cell that no trace has: no run can have made it.

@@ -57,7 +57,7 @@ fn a_source_without_a_name_is_that_of_the_only_cell() {
 fn a_changed_value_is_found_in_its_cell() {
     let scratch = two();
     let out = scratch.out();
-    let table = trace().tables[0];
+    let table = &trace().tables[0];
     let name = format!("{}-000000000000.json.gz", table.name);
     let file = directory(&scratch.src(), "b").join(&name);
     let mut text = String::new();

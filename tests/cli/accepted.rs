@@ -28,13 +28,13 @@ fn lake_of(table: &str, file: &str, bytes: &[u8]) -> RecordBatch {
 /// Other ways to write the same text down give the same values.
 #[test]
 fn other_wrappings_of_the_same_text() {
-    for table in trace().tables {
+    for table in &trace().tables {
         let text = rows::sample(table, 0, 40);
         let crlf = text.replace('\n', "\r\n");
         let cut = text.trim_end();
         let (one, two) = text.split_at(text.len() / 2);
         let name = "part-00000-of-00001.csv.gz";
-        let expected = lake_of(table.name, name, &gzip(text.as_bytes()));
+        let expected = lake_of(&table.name, name, &gzip(text.as_bytes()));
         assert_eq!(expected.num_rows(), 40);
         let wrappings: &[(&str, &str, Vec<u8>)] = &[
             ("CRLF", name, gzip(crlf.as_bytes())),
@@ -62,7 +62,7 @@ fn other_wrappings_of_the_same_text() {
         ];
         for (what, name, bytes) in wrappings {
             assert_eq!(
-                lake_of(table.name, name, bytes),
+                lake_of(&table.name, name, bytes),
                 expected,
                 "{}: {what}",
                 table.name
@@ -77,11 +77,11 @@ fn crlf_without_the_final_line_ending() {
     let table = table("task_events");
     let text = rows::sample(table, 0, 40);
     let name = "part-00000-of-00001.csv.gz";
-    let expected = lake_of(table.name, name, &gzip(text.as_bytes()));
+    let expected = lake_of(&table.name, name, &gzip(text.as_bytes()));
     let crlf = text.replace('\n', "\r\n");
     for cut in [1, 2] {
         let bytes = gzip(&crlf.as_bytes()[..crlf.len() - cut]);
-        assert_eq!(lake_of(table.name, name, &bytes), expected, "cut by {cut}");
+        assert_eq!(lake_of(&table.name, name, &bytes), expected, "cut by {cut}");
     }
 }
 
@@ -181,22 +181,22 @@ fn values_at_the_edges_of_their_kinds() {
 /// Files of 2011 are reported to hold 2^64 - 1 where 2^63 - 1 is meant.
 #[test]
 fn a_time_of_all_bits_is_mapped_and_counted() {
-    for table in trace().tables {
+    for table in &trace().tables {
         let Some(time) = table.time else { continue };
-        let name = table.columns[time].name;
+        let name = &table.columns[time].name;
         let mapped = row_with(table, name, b"18446744073709551615");
         let plain = row_with(table, name, b"9223372036854775807");
         let text = [
             &mapped[..],
             &plain,
             &mapped,
-            good_row(table.name).as_bytes(),
+            good_row(&table.name).as_bytes(),
         ]
         .join(&b"\n"[..]);
         let scratch = Scratch::new();
-        scratch.only(table.name, &text);
+        scratch.only(&table.name, &text);
         scratch.convert_well(&[]);
-        let times = only(&scratch, table.name)
+        let times = only(&scratch, &table.name)
             .column(time)
             .as_primitive::<Int64Type>()
             .clone();
@@ -307,10 +307,10 @@ fn checksums_that_agree_are_silent() {
     let scratch = Scratch::with_sample(2, 5);
     scratch.file("schema.csv", schema_csv().as_bytes());
     let mut list = format!("{}  schema.csv\n", sha256(schema_csv().as_bytes()));
-    for table in trace().tables {
+    for table in &trace().tables {
         let total = table.parts.min(2);
         for number in 0..total {
-            let path = part_path(table.name, number, total);
+            let path = part_path(&table.name, number, total);
             let bytes = fs::read(scratch.src().join(&path)).unwrap();
             list += &format!("{}  {path}\n", sha256(&bytes));
         }

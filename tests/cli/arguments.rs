@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -69,9 +70,9 @@ fn a_dry_run_prints_the_plan_and_writes_nothing() {
         let before = tree(scratch.path());
         let run = scratch.convert(&["--dry-run"]);
         assert_eq!(run.code, 0, "{}", run.stderr);
-        for table in trace().tables {
+        for table in &trace().tables {
             let number = table.parts.min(2) - 1;
-            let output = output_path(table.name, number, number + 1);
+            let output = output_path(&table.name, number, number + 1);
             assert!(run.stdout.contains(&output), "{output}:\n{}", run.stdout);
         }
         assert_same_tree(&tree(scratch.path()), &before, "dry run");
@@ -299,7 +300,7 @@ fn inspect_describes_a_lake_and_a_source() {
         assert_eq!(found["trace"], trace().name);
         let tables = found["tables"].as_array().unwrap();
         assert_eq!(tables.len(), trace().tables.len());
-        for (found, table) in tables.iter().zip(trace().tables) {
+        for (found, table) in tables.iter().zip(&trace().tables) {
             assert_eq!(found["name"], table.name);
             assert_eq!(found["parts"], table.parts.min(2));
             if what == "lake" {
@@ -322,12 +323,16 @@ fn schema_prints_every_form() {
     for form in ["text", "json", "duckdb", "spark", "markdown", "checks"] {
         let all = run(["schema", &trace().name, "--as", form]);
         assert_eq!((all.code, &all.stderr[..]), (0, ""), "{form}");
-        for table in trace().tables {
-            assert!(all.stdout.contains(table.name), "{form}: {}", table.name);
-            let one = run(["schema", &trace().name, table.name, "--as", form]);
+        for table in &trace().tables {
+            assert!(all.stdout.contains(&*table.name), "{form}: {}", table.name);
+            let one = run(["schema", &trace().name, &table.name, "--as", form]);
             assert_eq!(one.code, 0, "{form}");
-            for column in table.columns {
-                assert!(one.stdout.contains(column.name), "{form}: {}", column.name);
+            for column in &*table.columns {
+                assert!(
+                    one.stdout.contains(&*column.name),
+                    "{form}: {}",
+                    column.name
+                );
             }
         }
         if form == "json" {
@@ -491,11 +496,11 @@ fn options_that_cannot_apply_are_refused() {
         .iter()
         .find(|trace| !trace.derived.is_empty())
         .unwrap();
-    let from = archive.derived[0].from;
+    let from = &archive.derived[0].from;
     let other = archive
         .tables
         .iter()
-        .find(|table| table.name != from)
+        .find(|table| table.name != *from)
         .unwrap();
     let scratch = Scratch::new();
     scratch.file(&format!("{}.csv", other.name), b"");
@@ -569,9 +574,10 @@ fn a_dry_run_names_the_outputs_of_a_file_that_is_cut() {
 fn whole_table() -> (Scratch, &'static str) {
     let tables = tracelake_schema::TRACES
         .iter()
-        .flat_map(|trace| trace.tables);
-    let optional =
-        |table: &&tracelake_schema::Table| table.columns.iter().all(|column| !column.mandatory);
+        .flat_map(|trace| &trace.tables);
+    let optional = |table: &&'static Arc<tracelake_schema::Table>| {
+        table.columns.iter().all(|column| !column.mandatory)
+    };
     let mut whole = tables.filter(|table| {
         table.files == tracelake_schema::Files::Whole
             && table.syntax == tracelake_schema::Syntax::Csv
@@ -588,7 +594,7 @@ fn whole_table() -> (Scratch, &'static str) {
     let row = fields.collect::<Vec<_>>().join(",") + "\n";
     let scratch = Scratch::new();
     scratch.file(&format!("{}.csv", table.name), row.repeat(3).as_bytes());
-    (scratch, table.name)
+    (scratch, &table.name)
 }
 
 #[test]

@@ -24,11 +24,11 @@ fn part(scratch: &Scratch, bytes: &[u8]) {
 /// The published schema of the trace's own tables, from the catalog.
 pub(crate) fn schema_csv() -> String {
     let mut text = "file pattern,field number,content,format,mandatory\n".to_owned();
-    for table in tracelake_testkit::trace().tables {
-        for (number, &index) in (1..).zip(table.fields) {
+    for table in tracelake_testkit::trace().tables.iter() {
+        for (number, &index) in (1..).zip(&table.fields) {
             let column = &table.columns[index];
             let mandatory = if column.mandatory { "YES" } else { "NO" };
-            let (name, content, format) = (table.name, column.content, column.format);
+            let (name, content, format) = (&*table.name, &*column.content, &*column.format);
             text += &format!(
                 "{name}/part-?????-of-?????.csv.gz,{number},{content},{format},{mandatory}\n"
             );

@@ -1,6 +1,7 @@
 //! Files that people have in place of a trace: each is named, with what to do about it.
 
 use std::fs;
+use std::sync::Arc;
 
 use tracelake_schema::{Files, Syntax, TRACES, Table};
 
@@ -150,10 +151,10 @@ const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:
 
 #[test]
 fn a_pointer_is_named_in_place_of_every_file() {
-    let quoted = tables(Syntax::QuotedCsv).next().unwrap().name;
-    let json = tables(Syntax::Json).next().unwrap().name;
+    let quoted = &tables(Syntax::QuotedCsv).next().unwrap().name;
+    let json = &tables(Syntax::Json).next().unwrap().name;
     let whole = tables(Syntax::Csv).find(|table| table.files == Files::Whole);
-    let csv = whole.unwrap().name;
+    let csv = &whole.unwrap().name;
     for path in [
         format!("{quoted}.csv"),
         format!("{quoted}.csv.gz"),
@@ -184,11 +185,11 @@ fn a_pointer_is_named_in_place_of_every_file() {
 
 /// A table that only a trace of JSON lines has, and the header of its export.
 fn exported() -> (&'static str, String) {
-    let own = |table: &&Table| tracelake_testkit::trace().table(table.name).is_none();
+    let own = |table: &&'static Arc<Table>| tracelake_testkit::trace().table(&table.name).is_none();
     let table = tables(Syntax::Json).find(own).unwrap();
-    let names = table.columns.iter().map(|column| column.name);
+    let names = table.columns.iter().map(|column| &*column.name);
     let header = names.collect::<Vec<_>>().join(",") + "\n";
-    (table.name, header)
+    (&table.name, header)
 }
 
 #[test]
@@ -219,14 +220,14 @@ fn a_table_of_json_lines_exported_as_csv_is_named_under_any_name() {
     }
 }
 
-fn tables(syntax: Syntax) -> impl Iterator<Item = &'static Table> {
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+fn tables(syntax: Syntax) -> impl Iterator<Item = &'static Arc<Table>> {
+    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
     tables.filter(move |table| table.syntax == syntax)
 }
 
 #[test]
 fn tables_of_json_lines_in_other_formats_are_named() {
-    let own = |table: &&Table| tracelake_testkit::trace().table(table.name).is_none();
+    let own = |table: &&'static Arc<Table>| tracelake_testkit::trace().table(&table.name).is_none();
     let table = tables(Syntax::Json).find(own).unwrap();
     for (ending, says) in [
         (".csv", "exported as CSV"),
@@ -264,12 +265,12 @@ fn the_quoted_file_under_another_name_is_named() {
     let names = table
         .fields
         .iter()
-        .map(|&index| table.columns[index].content);
+        .map(|&index| &*table.columns[index].content);
     let scratch = Scratch::new();
     let text = format!("{}\n", names.collect::<Vec<_>>().join(","));
     scratch.file("archive.csv", text.as_bytes());
     let run = scratch.convert(&[]);
-    run.refuses(1, table.name);
+    run.refuses(1, &table.name);
     run.says("rename");
 }
 

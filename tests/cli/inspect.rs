@@ -1,5 +1,7 @@
 //! `inspect` on a run that ended early: what it reports as left, and in which units.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tracelake_core::words::group_digits;
 use tracelake_schema::{Files, Syntax, TRACES, Table};
@@ -69,8 +71,8 @@ fn a_run_that_ended_early_has_parts_missing_of_all_that_are_published() {
 
 #[test]
 fn times_have_the_unit_of_their_column() {
-    let unit = |table: &Table| {
-        let unit = table.columns[table.time.unwrap()].unit.unwrap();
+    let unit = |table: &'static Table| {
+        let unit = table.columns[table.time.unwrap()].unit.as_deref().unwrap();
         unit.split_once(" since ").unwrap().0
     };
     let scratch = Scratch::with_sample(1, 5);
@@ -80,12 +82,12 @@ fn times_have_the_unit_of_their_column() {
         .as_array()
         .unwrap()
         .iter()
-        .zip(trace().tables)
+        .zip(&trace().tables)
     {
         assert_eq!(found["time_unit"], unit(table));
         let row = text
             .lines()
-            .find(|line| line.starts_with(table.name))
+            .find(|line| line.starts_with(&*table.name))
             .unwrap();
         assert!(row.contains("iB") || row.contains(" B"), "{row}");
         if let Some(from) = found["time_min"].as_i64() {
@@ -94,8 +96,9 @@ fn times_have_the_unit_of_their_column() {
             assert!(text.contains(&from), "{from}: {text}");
         }
     }
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
-    let whole = |table: &&Table| table.files == Files::Whole && table.syntax == Syntax::Csv;
+    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
+    let whole =
+        |table: &&'static Arc<Table>| table.files == Files::Whole && table.syntax == Syntax::Csv;
     let table = tables
         .filter(whole)
         .find(|table| table.time.is_some())

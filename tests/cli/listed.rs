@@ -20,7 +20,7 @@ fn source(name: &str, text: &str) -> (Scratch, String) {
 
 #[test]
 fn a_kept_part_is_compared_with_the_list() {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let whole = tables.find(|table| table.files == Files::Whole && table.syntax == Syntax::Csv);
     let whole = whole.unwrap();
     let cut_name = format!("{}.csv", whole.name);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
@@ -11,7 +12,7 @@ use crate::streams::tar_gz;
 use tracelake_testkit::{Run, Scratch, committed_sample, convert, gzip, manifest, run, tree};
 
 /// A table whose files are numbered in their names, and only the catalog says how many there are.
-fn counted() -> (&'static Trace, &'static Table) {
+fn counted() -> (&'static Trace, &'static Arc<Table>) {
     let mut tables = TRACES
         .iter()
         .flat_map(|trace| trace.tables.iter().map(move |table| (trace, table)));
@@ -218,7 +219,7 @@ fn sharded() -> (&'static Trace, &'static Table, &'static str, u32) {
         })
         .unwrap();
     let cell = table.shards.iter().find(|cell| cell.count > 2).unwrap();
-    (trace, table, cell.cell, cell.count)
+    (trace, table, &cell.cell, cell.count)
 }
 
 #[test]
@@ -260,8 +261,8 @@ fn shards_are_counted_by_cell() {
 /// A whole table that is far too short: the summary, `inspect` and the card mark it.
 #[test]
 fn a_fragment_of_a_table_is_marked() {
-    let whole = |table: &&Table| table.files == Files::Whole && table.published.is_some();
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let whole = |table: &Table| table.files == Files::Whole && table.published.is_some();
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let table = tables
         .find(|table| whole(table) && table.name == "machine_meta")
         .unwrap();
@@ -270,7 +271,7 @@ fn a_fragment_of_a_table_is_marked() {
     scratch.file(&name, b"m_1,0,219,17,96,100,USING\n");
     let made = scratch.convert(&[]);
     made.well();
-    let published = table.published.unwrap().rows;
+    let published = table.published.as_ref().unwrap().rows;
     let line = made
         .stderr
         .lines()

@@ -137,10 +137,10 @@ fn another_trace_than_the_one_asked_for_is_named() {
 
 #[test]
 fn a_misnamed_part_is_converted_when_the_file_itself_is_named() {
-    let whole = TRACES.iter().flat_map(|trace| trace.tables);
+    let whole = TRACES.iter().flat_map(|trace| &trace.tables);
     let mut whole = whole
         .filter(|table| table.files == Files::Whole)
-        .map(|table| table.name);
+        .map(|table| &*table.name);
     let whole = whole.next_back().unwrap();
     let hash = "N5I2+pqV0s9j+1XwV8fwIxAb8p47z4I3dJ4o2I/RLxQ=";
     let row = format!("600,,3418309,0,{hash},2,{hash},{hash}\n");

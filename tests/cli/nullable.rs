@@ -10,7 +10,7 @@ use tracelake_testkit::{Scratch, output_path, outside, read_output, rows, shared
 /// Without proof that a column always has a value, a row of nothing but NULLs is a row.
 #[test]
 fn a_table_without_mandatory_columns_accepts_a_row_of_empty_fields() {
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let open = tables.filter(|table| {
         table.syntax == Syntax::Csv && table.files == Files::Whole && table.required.is_none()
     });
@@ -20,7 +20,7 @@ fn a_table_without_mandatory_columns_accepts_a_row_of_empty_fields() {
         let scratch = Scratch::new();
         scratch.file(&format!("{}.csv", table.name), text.as_bytes());
         scratch.convert_well(&[]);
-        let lake = read_output(&scratch.out().join(whole_output(table.name)));
+        let lake = read_output(&scratch.out().join(whole_output(&table.name)));
         assert_eq!(lake.num_rows(), 6, "{}", table.name);
         assert!(lake.columns().iter().all(|column| column.is_null(5)));
         seen += 1;
@@ -59,7 +59,7 @@ fn the_published_head_of_container_usage_converts() {
 fn published_rows_fill_their_mandatory_columns() {
     let mut lines = 0;
     for trace in TRACES {
-        for table in trace.tables {
+        for table in &trace.tables {
             let path = outside("data").join(format!("{}/{}.csv", trace.family, table.name));
             if table.files != Files::Whole || !path.exists() {
                 continue;

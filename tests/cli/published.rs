@@ -39,7 +39,7 @@ fn done(source: &Path, lake: &Path) -> Value {
 
 #[test]
 fn a_difference_is_told_and_is_no_error() {
-    let published = table(TABLE).published.unwrap();
+    let published = table(TABLE).published.as_ref().unwrap();
     assert_eq!(table(TABLE).parts, 1);
     let scratch = Scratch::new();
     scratch.good(TABLE);

@@ -13,14 +13,14 @@ fn shared_name() -> (&'static str, &'static Trace) {
             .tables
             .iter()
             .filter(|table| table.syntax == Syntax::Json);
-        tables.map(move |table| (table.name, trace))
+        tables.map(move |table| (&*table.name, trace))
     });
     json.find(|(name, _)| trace().table(name).is_some())
         .unwrap()
 }
 
 fn quoted() -> &'static Table {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     tables
         .find(|table| table.syntax == Syntax::QuotedCsv)
         .unwrap()
@@ -30,7 +30,7 @@ fn header(table: &Table) -> String {
     let names = table
         .fields
         .iter()
-        .map(|&index| table.columns[index].content);
+        .map(|&index| &*table.columns[index].content);
     names.collect::<Vec<_>>().join(",")
 }
 
@@ -69,7 +69,7 @@ fn a_row_with_the_fields_of_several_tables_asks_which_one_it_is() {
         .iter()
         .filter(|table| table.fields.len() == 6);
     for table in fitting {
-        run.says(table.name);
+        run.says(&table.name);
     }
     run.says("--tables");
 }
@@ -95,11 +95,11 @@ fn the_quoted_file_is_known_by_its_header_under_any_name() {
 
 #[test]
 fn csv_in_place_of_json_lines_is_refused_before_any_work() {
-    let json = TRACES.iter().flat_map(|trace| trace.tables);
+    let json = TRACES.iter().flat_map(|trace| &trace.tables);
     let only_json = json.filter(|table| table.syntax == Syntax::Json);
     let table = only_json
         .into_iter()
-        .find(|t| trace().table(t.name).is_none())
+        .find(|t| trace().table(&t.name).is_none())
         .unwrap();
     let scratch = Scratch::new();
     let name = format!("{}.csv", table.name);

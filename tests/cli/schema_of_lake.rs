@@ -23,10 +23,10 @@ fn the_files_of_the_manifest_are_named() {
             }
         }
         assert_eq!(printed.stdout.matches(".parquet").count(), files, "{form}");
-        let name = trace().tables[1].name;
+        let name = &trace().tables[1].name;
         let one = run(["schema", lake, name, "--as", form]).stdout;
         assert!(
-            one.contains(name) && !one.contains(trace().tables[0].name),
+            one.contains(name) && !one.contains(&*trace().tables[0].name),
             "{one}"
         );
     }
@@ -37,7 +37,7 @@ fn the_files_of_the_manifest_are_named() {
 #[test]
 fn a_lake_has_the_tables_that_it_has() {
     let scratch = Scratch::with_sample(1, 5);
-    let [has, lacks] = [0, 1].map(|index| trace().tables[index].name);
+    let [has, lacks] = [0, 1].map(|index| &*trace().tables[index].name);
     scratch.convert_well(&["--tables", has]);
     let out = scratch.out();
     let lake = out.to_str().unwrap();

@@ -263,7 +263,7 @@ fn a_damaged_manifest_is_replaced_by_a_run_that_makes_every_output() {
     generate(&trace.name, &scratch.src(), &["--rows", "60"]);
     let derive = ["--derive", "dag"];
     scratch.convert_well(&derive);
-    assert!(scratch.out().join(trace.derived[0].table.name).is_dir());
+    assert!(scratch.out().join(&*trace.derived[0].table.name).is_dir());
     let expected = tree(&scratch.out());
     fs::write(scratch.out().join(MANIFEST), "{}").unwrap();
     scratch.convert(&[]).exits(6);

@@ -100,10 +100,10 @@ const ENDLESS: u64 = 1 << 40;
 /// Sources that keep the program busy for long without a row: what they are, the file, its start and
 /// its length.
 fn slow_sources() -> Vec<(&'static str, String, Vec<u8>, u64)> {
-    let whole = TRACES.iter().flat_map(|trace| trace.tables);
+    let whole = TRACES.iter().flat_map(|trace| &trace.tables);
     let mut whole =
         whole.filter(|table| table.files == Files::Whole && table.syntax == Syntax::Csv);
-    let table = whole.next().unwrap().name;
+    let table = &whole.next().unwrap().name;
     let mut member = tar::Header::new_ustar();
     member.set_path("notes").unwrap();
     member.set_size(ENDLESS);

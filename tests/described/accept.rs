@@ -16,7 +16,7 @@ use tracelake_testkit::{
 fn as_floats(row: &str, name: &str) -> (String, u64) {
     let table = table(name);
     let mut floats = 0;
-    let fields = row.split(',').zip(table.fields).map(|(field, &index)| {
+    let fields = row.split(',').zip(&table.fields).map(|(field, &index)| {
         let kind = table.columns[index].kind;
         let is_integer = kind == tracelake_schema::Kind::Integer && !field.is_empty();
         floats += u64::from(is_integer);
@@ -37,7 +37,7 @@ fn what_pandas_saved_again_is_read_on_request() {
     let header: Vec<&str> = table
         .fields
         .iter()
-        .map(|&index| table.columns[index].content)
+        .map(|&index| &*table.columns[index].content)
         .collect();
     let (floats, count) = as_floats(good_row(name), name);
     assert!(count > 1);
@@ -100,9 +100,9 @@ fn saved_again(text: &str, table: &Table, ending: &str) -> (String, u64) {
     let columns: Vec<&Column> = table
         .fields
         .iter()
-        .map(|&index| &table.columns[index])
+        .map(|&index| &*table.columns[index])
         .collect();
-    let names: Vec<&str> = columns.iter().map(|column| column.content).collect();
+    let names: Vec<&str> = columns.iter().map(|column| &*column.content).collect();
     let mut nulls = 0;
     let rows = text.lines().enumerate().map(|(number, line)| {
         let fields = line.split(',').zip(&columns).map(|(field, column)| {

@@ -97,7 +97,7 @@ fn with_header(name: &str, path: &str) -> Vec<u8> {
     let names = table
         .fields
         .iter()
-        .map(|&index| table.columns[index].content);
+        .map(|&index| &*table.columns[index].content);
     let names = names.collect::<Vec<_>>().join(",") + "\n";
     [names.as_bytes(), &head(path, 100)].concat()
 }
@@ -107,7 +107,7 @@ fn by_pandas(name: &str, path: &str) -> Vec<u8> {
     let table = table(name);
     let text = String::from_utf8(head(path, 100)).unwrap();
     let lines = text.lines().map(|line| {
-        let fields = line.split(',').zip(table.fields).map(|(field, &index)| {
+        let fields = line.split(',').zip(&table.fields).map(|(field, &index)| {
             let is_integer = matches!(table.columns[index].kind, Kind::Integer | Kind::Code);
             match is_integer && !field.is_empty() {
                 true => format!("{field}.0"),

@@ -61,7 +61,7 @@ fn any_number_of_threads_with_uneven_parts() {
     let table = tracelake_testkit::table("task_events");
     for (number, rows) in [(0, 10), (1, 9_000), (2, 1), (3, 20_000)] {
         let text = tracelake_testkit::rows::sample(table, number, rows);
-        scratch.part(table.name, number, 4, text.as_bytes());
+        scratch.part(&table.name, number, 4, text.as_bytes());
     }
     same_with_any_threads(&scratch.src());
 }
@@ -290,7 +290,7 @@ fn row_groups_are_as_small_as_asked_for() {
         .filter(|trace| families.insert(&trace.family))
     {
         // The largest table comes last.
-        let table = trace.tables.last().unwrap().name;
+        let table = &trace.tables.last().unwrap().name;
         let src = scratch.path().join(&trace.name);
         let size = ["--parts", "1", "--rows", &rows.to_string()];
         generate(&trace.name, &src, &size);

@@ -28,7 +28,7 @@ fn the_catalog_equals_the_published_schema() {
 #[track_caller]
 fn check(trace: &Trace, schema_csv: &str) {
     let mut published = schema_csv.lines().skip(1);
-    for table in trace.tables {
+    for table in &trace.tables {
         for (index, field) in table.fields.iter().enumerate() {
             let column = &table.columns[*field];
             let line: Vec<&str> = published.next().unwrap().split(',').collect();
@@ -40,7 +40,7 @@ fn check(trace: &Trace, schema_csv: &str) {
             );
             assert_eq!(
                 line[1..],
-                [&number, column.content, column.format, mandatory]
+                [&number, &column.content, &column.format, mandatory]
             );
         }
     }

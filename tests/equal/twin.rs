@@ -28,7 +28,7 @@ fn plain(table: &Table, text: &[u8]) -> Vec<ArrayRef> {
         .flexible(false)
         .from_reader(text);
     let rows: Vec<csv::StringRecord> = reader.records().map(|row| row.unwrap()).collect();
-    let column = |(index, column): (usize, &Column)| {
+    let column = |(index, column): (usize, &Arc<Column>)| {
         let position = table.fields.iter().position(|&field| field == index);
         let fields: Vec<Option<&str>> = rows
             .iter()
@@ -164,8 +164,11 @@ fn a_sample_of_every_table_equals_its_plain_reading() {
 
 /// A field that is not empty and means a value of the column's kind, in every way to write one.
 fn field(column: &'static Column) -> BoxedStrategy<String> {
-    let sentinels = column.sentinels.iter().filter_map(|sentinel| sentinel.also);
-    let sentinels: Vec<String> = sentinels.map(str::to_owned).collect();
+    let sentinels = column
+        .sentinels
+        .iter()
+        .filter_map(|sentinel| sentinel.also.clone());
+    let sentinels: Vec<String> = sentinels.collect();
     let filled = match column.kind {
         Kind::DateTime(_) => Just(String::new()).boxed(),
         Kind::Integer => {
@@ -235,7 +238,7 @@ fn any_table_equals_its_plain_reading() {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    for table in trace().tables {
+    for table in &trace().tables {
         let cases = (rows(table), any::<bool>(), any::<bool>());
         TestRunner::new(config.clone())
             .run(&cases, |(rows, crlf, cut)| {
@@ -248,7 +251,7 @@ fn any_table_equals_its_plain_reading() {
                     text.pop();
                 }
                 let scratch = Scratch::new();
-                scratch.only(table.name, text.as_bytes());
+                scratch.only(&table.name, text.as_bytes());
                 let trace = &trace().name;
                 let run = scratch.convert(&["--trace", trace, "--threads", "1"]);
                 prop_assert_eq!(run.code, 0, "{}\n{}", run.stderr, text);
@@ -257,7 +260,7 @@ fn any_table_equals_its_plain_reading() {
                 let mapped = text.matches(OTHER_SENTINEL).count();
                 let counted = &manifest["tables"][0]["parts"][0]["sentinels_mapped"];
                 prop_assert_eq!(counted.as_u64(), Some(mapped as u64));
-                prop_assert!(scratch.out().join(output_path(table.name, 0, 1)).exists());
+                prop_assert!(scratch.out().join(output_path(&table.name, 0, 1)).exists());
                 Ok(())
             })
             .unwrap();

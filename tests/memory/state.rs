@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use tracelake::{Context, Dataset, Request, RunOptions, plan};
 use tracelake_schema::{Files, Syntax, TRACES, Table};
@@ -15,8 +16,9 @@ pub(super) const WAITING_BOUNDS: [u64; 2] = [2_500, 5_000];
 
 /// The first table of the catalog that is published in one file of plain fields.
 fn whole_table() -> &'static Table {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
-    let is_whole = |table: &&Table| table.files == Files::Whole && table.syntax == Syntax::Csv;
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
+    let is_whole =
+        |table: &&'static Arc<Table>| table.files == Files::Whole && table.syntax == Syntax::Csv;
     tables.find(is_whole).unwrap()
 }
 

@@ -2,6 +2,7 @@
 //! publisher's documents.
 
 use std::fs;
+use std::sync::Arc;
 
 use crate::streams::tar_gz;
 use tracelake_schema::{Files, TRACES, Table, Trace};
@@ -234,7 +235,7 @@ fn real_rows() {
     let mut seen = 0;
     for trace in TRACES {
         let folder = outside("data/next").join(&trace.name);
-        let is_named = |table: &Table| table.files == Files::Named;
+        let is_named = |table: &Arc<Table>| table.files == Files::Named;
         if !folder.is_dir() || !trace.tables.iter().all(is_named) {
             continue;
         }
@@ -248,7 +249,7 @@ fn real_rows() {
             scratch.file(file.file_name().to_str().unwrap(), text.as_bytes());
         }
         convert_and_verify(&scratch, trace, &[]);
-        let tables = trace.tables.iter().map(|table| table.name);
+        let tables = trace.tables.iter().map(|table| &*table.name);
         let read: usize = tables.map(|table| rows(&scratch.out(), table).len()).sum();
         assert_eq!(read, lines, "{}", trace.name);
         seen += 1;

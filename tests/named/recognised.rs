@@ -24,7 +24,7 @@ fn a_name_that_two_traces_share_asks_for_the_trace() {
 /// The tables that were there before are recognised as before, whatever was added.
 #[test]
 fn no_name_of_a_table_is_a_name_of_another_s_files() {
-    let tables = || TRACES.iter().flat_map(|trace| trace.tables);
+    let tables = || TRACES.iter().flat_map(|trace| &trace.tables);
     for named in tables().filter(|table| table.files == Files::Named) {
         for other in tables().filter(|table| table.files != Files::Named) {
             let extension = other.syntax.extension();

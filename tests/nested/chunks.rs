@@ -15,8 +15,8 @@ use tracelake_testkit::nested::{HEADER, JSON, Part, QUOTED, convert, convert_tex
 fn text(table: &Table, rows: usize) -> String {
     let line = |number: usize| match number % 1000 {
         999 => {
-            "\"bad\nrow\"\n".replace('\n', if table == &JSON { "" } else { "\n" })
-                + if table == &JSON { "\n" } else { "" }
+            "\"bad\nrow\"\n".replace('\n', if table == &**JSON { "" } else { "\n" })
+                + if table == &**JSON { "\n" } else { "" }
         }
         _ => row(table, number),
     };

@@ -13,7 +13,7 @@ use tracelake_testkit::shared;
 
 /// A file of published rows beside the workspace, and the table whose rows they are.
 fn published(file: &str, syntax: Syntax, name: &str) -> (PathBuf, &'static Table) {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let table = tables.find(|table| table.syntax == syntax && table.name == name);
     (shared(file), table.unwrap())
 }
@@ -109,7 +109,7 @@ fn a_published_json_line_equals_its_plain_reading() {
     let rows = part.rows();
     let line: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     for (column, array) in table.columns.iter().zip(rows.columns()) {
-        let value = &line[column.content];
+        let value = &line[&*column.content];
         assert!(equal(column, value, array, 0), "{}: {value}", column.name);
     }
 }

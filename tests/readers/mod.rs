@@ -53,10 +53,10 @@ fn describe(source: &Path, out: &Path) -> Value {
                 "output": out.join(part["output"]["path"].as_str().unwrap()),
             })
         });
-        let fields: Vec<&str> = table.fields.iter().map(|&index| table.columns[index].name).collect();
+        let fields: Vec<&str> = table.fields.iter().map(|&index| &*table.columns[index].name).collect();
         json!({
             "name": table.name,
-            "directory": out.join(table.name),
+            "directory": out.join(&*table.name),
             "columns": columns.collect::<Vec<_>>(),
             "fields": fields,
             "parts": parts.collect::<Vec<_>>(),
@@ -270,8 +270,8 @@ fn describe_both(parquet: &Path, arrow: &Path, codec: &str) -> Value {
         json!({
             "name": table.name,
             "columns": columns.collect::<Vec<_>>(),
-            "parquet": parquet.join(table.name),
-            "arrow": arrow.join(table.name),
+            "parquet": parquet.join(&*table.name),
+            "arrow": arrow.join(&*table.name),
             "parts": parts.collect::<Vec<_>>(),
         })
     });

@@ -59,7 +59,7 @@ pub(crate) fn account(
         lines.push((at, line));
         at += line.len();
     }
-    let rejects = rejects(out, table.name, number, total);
+    let rejects = rejects(out, &table.name, number, total);
     let mut bad = vec![false; lines.len() + 1];
     for reject in &rejects {
         let (byte, line) = *lines
@@ -88,7 +88,7 @@ pub(crate) fn account(
             format!("{} twice", place())
         })?;
     }
-    let accepted = read_output(&out.join(output_path(table.name, number, total)));
+    let accepted = read_output(&out.join(output_path(&table.name, number, total)));
     let good = (1..).zip(&lines).filter(|(line, _)| !bad[*line]);
     let good: Vec<(usize, &[u8])> = good.map(|(line, (_, text))| (line, *text)).collect();
     ensure(good.len() == accepted.num_rows(), || {

@@ -354,17 +354,17 @@ fn a_line_past_the_limit_ends_the_run() {
 #[test]
 fn a_file_of_another_table_is_refused() {
     let mut score = Score::new("files of another table");
-    for ours in trace().tables {
+    for ours in &trace().tables {
         for theirs in trace()
             .tables
             .iter()
             .filter(|theirs| theirs.name != ours.name)
         {
             let scratch = Scratch::new();
-            scratch.only(ours.name, good_line(theirs.name).as_bytes());
+            scratch.only(&ours.name, good_line(&theirs.name).as_bytes());
             let run = scratch.convert(&["--trace", &trace().name]);
             let names =
-                run.message().contains(theirs.name) || ours.fields.len() == theirs.fields.len();
+                run.message().contains(&*theirs.name) || ours.fields.len() == theirs.fields.len();
             let outcome = ensure(run.code == 4 && names, || {
                 format!("{}: {}", run.code, run.stderr)
             });
@@ -380,7 +380,7 @@ fn the_counting_law_holds_for_every_table() {
     let mut score = Score::new("parts checked against the counting law");
     let scratch = Scratch::new();
     let mut texts = Vec::new();
-    for table in trace().tables {
+    for table in &trace().tables {
         let total = table.parts.min(3);
         for number in 0..total {
             let rows = tracelake_testkit::rows::sample(table, number, 900);
@@ -390,7 +390,7 @@ fn the_counting_law_holds_for_every_table() {
                 _ => format!("{line}\n"),
             });
             let text: String = rows.collect();
-            scratch.part(table.name, number, total, text.as_bytes());
+            scratch.part(&table.name, number, total, text.as_bytes());
             texts.push((table, number, total, text));
         }
     }

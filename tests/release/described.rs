@@ -96,10 +96,10 @@ fn the_card_says_what_the_lake_is() {
     {
         assert!(body.contains(text), "{text} is not in the card");
     }
-    for column in tables.iter().flat_map(|name| table(name).columns) {
+    for column in tables.iter().flat_map(|name| &*table(name).columns) {
         assert!(body.contains(&format!("| `{}` |", column.name)));
         assert!(body.contains(&column.doc.replace('|', "\\|")));
-        for code in column.codes {
+        for code in &*column.codes {
             assert!(body.contains(&format!("- {} `{}`", code.value, code.name)));
         }
     }

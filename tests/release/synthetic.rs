@@ -99,7 +99,7 @@ fn a_fragment_is_not_released_as_the_whole_trace() {
             .tables
             .iter()
             .filter(|table| table.files == trace.tables[0].files);
-        let tables: Vec<&str> = tables.map(|table| table.name).collect();
+        let tables: Vec<&str> = tables.map(|table| &*table.name).collect();
         convert(&made, &out, &["--tables", &tables.join(",")]).well();
         let refused = release(&out, &[]);
         if is_counted {

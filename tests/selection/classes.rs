@@ -58,7 +58,10 @@ fn classes_unite_to_the_whole() {
         named.count()
     };
     assert_eq!(not_selected(&whole), 0);
-    let sampled = trace().tables.iter().filter(|table| is_sampled(table.name));
+    let sampled = trace()
+        .tables
+        .iter()
+        .filter(|table| is_sampled(&table.name));
     assert_eq!(not_selected(&classes[0]), sampled.count());
 }
 

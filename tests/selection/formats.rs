@@ -46,7 +46,7 @@ fn assert_classes(trace: &Trace, directory: &Path, of: u32, more: &[&str]) -> Ve
         let table = path.split('/').next().unwrap();
         let mut derived = trace.derived.iter();
         let from = derived.find(|derived| derived.table.name == table);
-        let published = from.map_or(table, |derived| derived.from);
+        let published = from.map_or(table, |derived| &derived.from);
         trace.sampled_column(published, None).is_some()
     };
     assert_unite(&whole, &paths, is_sampled);
@@ -78,19 +78,24 @@ fn columns_of_json_lines() {
         .tables
         .iter()
         .find(|table| {
-            table.syntax == Syntax::Json && trace.sampled_column(table.name, None).is_some()
+            table.syntax == Syntax::Json && trace.sampled_column(&table.name, None).is_some()
         })
         .unwrap();
-    let key = &trace.sampled_column(table.name, None).unwrap().column;
-    let time = table.columns[table.time.unwrap()].name;
-    let others = table.columns.iter().map(|column| column.name);
+    let key = &trace.sampled_column(&table.name, None).unwrap().column;
+    let time = &table.columns[table.time.unwrap()].name;
+    let others = table.columns.iter().map(|column| &*column.name);
     let others = others.filter(|name| *name != key && *name != time);
     let others: Vec<String> = others
         .map(|name| format!("{}.{name}", table.name))
         .collect();
     let source = directory.path().join("src");
     let rules = [
-        "--tables", table.name, "--sample", "0/2", "--time", "0..30d",
+        "--tables",
+        &table.name,
+        "--sample",
+        "0/2",
+        "--time",
+        "0..30d",
     ];
     let [some, all] = ["some", "all"].map(|name| directory.path().join(name));
     convert(&source, &all, &rules).well();
@@ -99,8 +104,8 @@ fn columns_of_json_lines() {
     convert(&source, &some, &chosen).well();
     verify_well(&some, &source);
     let rest = |row: &String| {
-        let values = row.split('|').zip(table.columns);
-        let values = values.filter(|(_, column)| column.name != key && column.name != time);
+        let values = row.split('|').zip(&*table.columns);
+        let values = values.filter(|(_, column)| column.name != *key && column.name != *time);
         values.map(|(value, _)| value).collect::<Vec<_>>().join("|")
     };
     for (path, found) in rows(&some) {
@@ -119,13 +124,13 @@ fn faults_of_json_lines() {
         .iter()
         .find(|table| table.syntax == Syntax::Json)
         .unwrap();
-    let key = &trace.sampled_column(table.name, None).unwrap().column;
-    let time = table.columns[table.time.unwrap()].name;
+    let key = &trace.sampled_column(&table.name, None).unwrap().column;
+    let time = &table.columns[table.time.unwrap()].name;
     let coded = table
         .columns
         .iter()
         .find(|column| column.kind == tracelake_schema::Kind::Code);
-    let code = coded.unwrap().name;
+    let code = &coded.unwrap().name;
     let lines = [
         "{\"broken\":".to_owned(),
         format!("{{\"{time}\":\"5\",\"{key}\":\"7\",\"unknown\":1}}"),
@@ -159,6 +164,6 @@ fn classes_of_quoted_csv() {
         .iter()
         .find(|table| table.syntax == Syntax::QuotedCsv)
         .unwrap();
-    let options = ["--tables", quoted.name, "--part-rows", "200"];
+    let options = ["--tables", &quoted.name, "--part-rows", "200"];
     assert_classes(trace, directory.path(), 3, &options);
 }

@@ -71,7 +71,7 @@ fn a_derived_table_without_its_columns() {
         .iter()
         .find_map(|one| Some((one, one.derived.first()?)))
         .unwrap();
-    let table = seconds.table(derived.from).unwrap();
+    let table = seconds.table(&derived.from).unwrap();
     let scratch = Scratch::new();
     let row = vec!["1"; table.fields.len()].join(",") + "\n";
     scratch.file(&format!("{}.csv", table.name), row.as_bytes());

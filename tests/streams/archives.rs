@@ -36,14 +36,14 @@ fn every_container_of_a_text_gives_the_same_rows() {
             // One archive for each table, and one for all.
             let single = Scratch::new();
             for (table, text) in &texts {
-                let path = member(directory, table.name);
+                let path = member(directory, &table.name);
                 let archive = wrap(raw_tar(&[(&path, text.as_bytes())]));
                 single.file(&format!("{}.{ending}", table.name), &archive);
             }
             let all = Scratch::new();
             let members = texts
                 .each_ref()
-                .map(|(table, text)| (member(directory, table.name), text));
+                .map(|(table, text)| (member(directory, &table.name), text));
             let members: Vec<(&str, &[u8])> = members
                 .iter()
                 .map(|(path, text)| (&path[..], text.as_bytes()))
@@ -81,7 +81,7 @@ pub(crate) fn raw_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
 /// A table with a good text and what it becomes.
 pub(crate) fn table_and_text() -> (&'static str, String) {
     let [table, _] = two_tables();
-    (table.name, rows::sample(table, 0, 30))
+    (&table.name, rows::sample(table, 0, 30))
 }
 
 #[test]

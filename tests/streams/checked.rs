@@ -84,13 +84,13 @@ fn files_of_first(out: &Path) -> Vec<String> {
     let files = tree(out).unwrap_or_default().into_iter();
     let names = files.filter(|(_, bytes)| bytes.is_some());
     let names = names.map(|(name, _)| name);
-    names.filter(|name| name.contains(table.name)).collect()
+    names.filter(|name| name.contains(&*table.name)).collect()
 }
 
 /// Checks that a lake of the other table, converted next, has nothing of the wrong file.
 fn only_the_other(scratch: &Scratch, run_on: impl Fn(&[&str]) -> Run) -> Result<(), String> {
     let [_, other] = two_tables();
-    let next = run_on(&["--tables", other.name]);
+    let next = run_on(&["--tables", &other.name]);
     ensure(next.code == 0, || {
         format!("the other table: {}", next.stderr)
     })?;
@@ -98,7 +98,7 @@ fn only_the_other(scratch: &Scratch, run_on: impl Fn(&[&str]) -> Run) -> Result<
     let expected = convert(
         &scratch.src(),
         &alone.out(),
-        &[&CUT[..], &["--tables", other.name]].concat(),
+        &[&CUT[..], &["--tables", &other.name]].concat(),
     );
     ensure(expected.code == 0, || expected.stderr.clone())?;
     ensure(tree(&scratch.out()) == tree(&alone.out()), || {
@@ -171,7 +171,7 @@ fn a_wrong_file_leaves_nothing_in_a_bucket() {
             ended(command.args(CUT).args(more).output().unwrap())
         };
         let check = || {
-            let failed = to_bucket(&["--tables", table.name]);
+            let failed = to_bucket(&["--tables", &table.name]);
             ensure(failed.code == 5 || failed.code == 4, || {
                 format!("exit {}: {}", failed.code, failed.stderr)
             })?;
@@ -182,13 +182,13 @@ fn a_wrong_file_leaves_nothing_in_a_bucket() {
             ensure(server.uploads() == 0, || {
                 format!("{} uploads are left", server.uploads())
             })?;
-            let next = to_bucket(&["--tables", other.name]);
+            let next = to_bucket(&["--tables", &other.name]);
             ensure(next.code == 0, || {
                 format!("the other table: {}", next.stderr)
             })?;
             let objects = server.objects("bucket/lake/");
             ensure(
-                !objects.keys().any(|name| name.starts_with(table.name)),
+                !objects.keys().any(|name| name.starts_with(&*table.name)),
                 || "parts of the wrong file".to_owned(),
             )
         };
@@ -281,9 +281,9 @@ fn an_archive_that_is_half_noted_is_read_again() {
         ("these, and their facts", true),
     ] {
         convert(&scratch.src(), &out, &shard).well();
-        fs::remove_dir_all(out.join(other.name)).unwrap();
+        fs::remove_dir_all(out.join(&*other.name)).unwrap();
         if and_facts {
-            fs::remove_dir_all(out.join("_tracelake/facts").join(other.name)).unwrap();
+            fs::remove_dir_all(out.join("_tracelake/facts").join(&*other.name)).unwrap();
         }
         let early = commit();
         assert_eq!(early.code, 6, "{what}: {}", early.stderr);
@@ -302,7 +302,7 @@ fn the_other_table_of_an_archive_is_added() {
     scratch.convert_well(&CUT);
     let whole = tree(&scratch.out());
     let grown = scratch.path().join("grown");
-    let one = [&CUT[..], &["--tables", table.name]].concat();
+    let one = [&CUT[..], &["--tables", &table.name]].concat();
     for more in [&one[..], &CUT] {
         convert(&scratch.src(), &grown, more).well();
     }

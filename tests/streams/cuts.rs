@@ -44,7 +44,7 @@ fn a_part_ends_after_so_many_rows() {
         let text = rows::sample(table, 0, rows);
         scratch.file(&format!("{}.csv.gz", table.name), &gzip(text.as_bytes()));
         scratch.convert_well(&["--part-rows", "100"]);
-        let counts: Vec<u64> = parts(&scratch, table.name)
+        let counts: Vec<u64> = parts(&scratch, &table.name)
             .iter()
             .map(|part| part.1)
             .collect();
@@ -70,7 +70,7 @@ fn rejected_rows_count_for_their_part() {
         .convert(&["--part-rows", "10", "--on-bad-row", "reject"])
         .exits(3);
     assert_eq!(
-        parts(&scratch, table.name),
+        parts(&scratch, &table.name),
         [(10, 9, 1), (10, 9, 1), (5, 4, 1)]
     );
     let rejects = |number: usize| {
@@ -112,7 +112,7 @@ fn a_run_that_made_some_parts_before_makes_the_same_lake() {
             &["--parts", "1-2"],
             &["--threads", "1"],
         ],
-        &[&["--tables", other.name], &["--parts", "3"], &[]],
+        &[&["--tables", &other.name], &["--parts", "3"], &[]],
     ] {
         let scratch = Scratch::new();
         for step in steps {

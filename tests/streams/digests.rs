@@ -76,7 +76,7 @@ fn a_wrong_file_leaves_a_finished_lake_as_it_is() {
     scratch.convert(&CUT).exits(5);
     assert_same_tree(&tree(&scratch.out()), &before, "a wrong file");
     // Nor does it cost a lake that is to be replaced.
-    let only = ["--overwrite", "--tables", other.name];
+    let only = ["--overwrite", "--tables", &other.name];
     scratch.convert(&[&CUT[..], &only].concat()).exits(5);
     assert_same_tree(&tree(&scratch.out()), &before, "a wrong file");
     // So does one of which only some parts are wanted.

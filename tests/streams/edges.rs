@@ -17,7 +17,7 @@ fn dag() -> &'static Derived {
 
 /// Rows of the other table that have these tasks, all of one job.
 fn tasks(names: &[&str]) -> String {
-    let other = whole_trace().table(dag().from).unwrap();
+    let other = whole_trace().table(&dag().from).unwrap();
     let field = |name: &str, task: &str| match name {
         "task_name" => task.to_owned(),
         "job_name" => "j_1".to_owned(),
@@ -27,7 +27,7 @@ fn tasks(names: &[&str]) -> String {
         let fields = other
             .fields
             .iter()
-            .map(|&index| field(other.columns[index].name, task));
+            .map(|&index| field(&other.columns[index].name, task));
         fields.collect::<Vec<_>>().join(",") + "\n"
     };
     names.iter().map(row).collect()
@@ -40,7 +40,7 @@ fn source(names: &[&str]) -> Scratch {
 }
 
 fn edges(scratch: &Scratch, number: usize) -> Vec<(String, i64, i64)> {
-    let name = dag().table.name;
+    let name = &dag().table.name;
     let path = format!("{name}/file_number={number}/part-{number:05}.parquet");
     let batch = read_output(&scratch.out().join(path));
     let tasks = batch["task_name"].as_string::<i32>();
@@ -109,7 +109,7 @@ fn it_grows_resumes_and_is_verified() {
     at_once.convert_well(&derive);
     assert_same_tree(&tree(&at_once.out()), &expected, "at once");
     let path = format!("{}/file_number=1/part-00001.parquet", dag().table.name);
-    for table in [dag().from, dag().table.name] {
+    for table in [&*dag().from, &*dag().table.name] {
         let lost = format!("{table}/file_number=1/part-00001.parquet");
         fs::remove_file(scratch.out().join(lost)).unwrap();
         scratch.convert(&derive).well();

@@ -8,19 +8,21 @@ mod edges;
 mod quoted;
 mod tar_readers;
 
+use std::sync::Arc;
+
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 use tracelake_testkit::gzip;
 
 /// The first trace of the catalog whose tables are all published in one file of plain fields.
 fn whole_trace() -> &'static Trace {
-    let whole = |table: &Table| table.files == Files::Whole && table.syntax == Syntax::Csv;
+    let whole = |table: &Arc<Table>| table.files == Files::Whole && table.syntax == Syntax::Csv;
     let mut traces = TRACES.iter();
     traces.find(|trace| trace.tables.iter().all(whole)).unwrap()
 }
 
 /// Two of its tables.
 pub(crate) fn two_tables() -> [&'static Table; 2] {
-    let tables = whole_trace().tables;
+    let tables = &whole_trace().tables;
     [&tables[0], &tables[1]]
 }
 

@@ -7,7 +7,7 @@ use tracelake_testkit::{Scratch, manifest, run};
 
 /// A table of the catalog in one file of quoted CSV.
 fn quoted() -> &'static Table {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     tables
         .find(|table| table.syntax == Syntax::QuotedCsv && table.files == Files::Whole)
         .unwrap()
@@ -19,7 +19,7 @@ fn converted(body: &str, part_rows: &str) -> (Vec<[u64; 3]>, Vec<Value>) {
     let names: Vec<&str> = table
         .fields
         .iter()
-        .map(|&index| table.columns[index].content)
+        .map(|&index| &*table.columns[index].content)
         .collect();
     let scratch = Scratch::new();
     let name = format!("{}.csv", table.name);

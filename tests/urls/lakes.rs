@@ -63,8 +63,8 @@ fn same_but(
 /// Names of objects are those of files: what is missing in a bucket is refused before anything is read.
 #[test]
 fn a_bucket_that_lacks_known_parts_is_refused() {
-    let counted = |table: &&Table| table.files == Files::Named && table.parts > 2;
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let counted = |table: &Table| table.files == Files::Named && table.parts > 2;
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let table = tables
         .find(|table| counted(table) && table.naming.count().is_none())
         .unwrap();

@@ -127,8 +127,8 @@ fn places(array: &ArrayRef, change: Change) -> Vec<usize> {
 #[test]
 fn verify_with_a_source_finds_every_mutation() {
     let mut score = Score::one_in(7, "mutations that only the source can tell");
-    for table in trace().tables {
-        let patient = Patient::new(table.name);
+    for table in &trace().tables {
+        let patient = Patient::new(&table.name);
         assert_eq!(patient.verify_source().code, 0);
         let parts = patient.healthy["tables"][0]["parts"].as_array().unwrap();
         let last = parts.len() - 1;
@@ -187,14 +187,14 @@ fn verify_with_a_source_finds_every_mutation() {
             attempt(
                 &format!("row {at} dropped"),
                 &rows(&batch, &dropped),
-                &[table.name],
+                &[&table.name],
             );
             let mut doubled = all.clone();
             doubled.insert(at, at);
             attempt(
                 &format!("row {at} doubled"),
                 &rows(&batch, &doubled),
-                &[table.name],
+                &[&table.name],
             );
         }
         let number = |rows: usize| group_digits(rows as u64);
@@ -236,7 +236,7 @@ fn verify_with_a_source_finds_every_mutation() {
             attempt(
                 &format!("columns {} and {at} swapped", at - 1),
                 &forged,
-                &[table.name],
+                &[&table.name],
             );
         }
         // One value shifted down a column, as a reader with an error off by one would.

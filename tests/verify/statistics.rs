@@ -93,7 +93,7 @@ impl Part {
         let size = ["--parts", "1", "--rows", ROWS];
         generate(&trace().name, &scratch.src(), &size);
         // The largest table comes last.
-        let table = trace().tables.last().unwrap().name;
+        let table = &trace().tables.last().unwrap().name;
         scratch.convert_well(&["--tables", table]);
         let output = &manifest(&scratch.out())["tables"][0]["parts"][0]["output"]["path"];
         let path = scratch.out().join(output.as_str().unwrap());

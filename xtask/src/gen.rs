@@ -46,7 +46,11 @@ fn files(root: &Path) -> Result<Vec<(String, String)>> {
         let family = &versions[0].family;
         let name = format!("{family}.md");
         let traces: Vec<String> = versions.iter().map(|t| format!("`{}`", t.name)).collect();
-        let tables: Vec<&str> = versions[0].tables.iter().map(|table| table.name).collect();
+        let tables: Vec<&str> = versions[0]
+            .tables
+            .iter()
+            .map(|table| &*table.name)
+            .collect();
         index.push_str(&format!(
             "| [{family}]({name}) | {} | {} |\n",
             traces.join(", "),
@@ -87,7 +91,10 @@ mod tests {
     fn the_planning_page_has_the_catalog_s_figures() {
         let page = read(&root().unwrap(), "docs/convert.md").unwrap();
         let rows = |trace: &Trace| {
-            let counts = trace.tables.iter().filter_map(|table| table.published);
+            let counts = trace
+                .tables
+                .iter()
+                .filter_map(|table| table.published.as_ref());
             match counts.map(|count| count.rows).sum::<u64>() {
                 rows @ 1_000_000_000.. => format!("{:.2} billion", rows as f64 / 1e9),
                 rows @ 1_000_000.. => format!("{:.2} million", rows as f64 / 1e6),
@@ -103,7 +110,8 @@ mod tests {
                 let rows = rows(trace);
                 assert!(page.contains(&rows), "{}: {rows}", trace.name);
             }
-            let cell = |table: &tracelake_schema::Table| Some(table.shards.first()?.count);
+            let cell =
+                |table: &std::sync::Arc<tracelake_schema::Table>| Some(table.shards.first()?.count);
             let shards: u32 = trace.tables.iter().filter_map(cell).sum();
             if shards > 0 {
                 let figure = format!("{},{:03} shards", shards / 1_000, shards % 1_000);

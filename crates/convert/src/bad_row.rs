@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -169,7 +170,7 @@ impl BadRow<'_> {
     /// The row as the error that stops a run.
     #[must_use]
     pub fn to_error(&self, path: &Path, order: &FieldOrder) -> Error {
-        let table = order.table.name;
+        let table = &order.table.name;
         let field = match self.column {
             Some(column) => format!("{table}.{}{}", column.name, self.inner),
             None => table.to_owned(),
@@ -334,7 +335,7 @@ impl BadRow<'_> {
         if named(order.table) < 2 && !is_words {
             return None;
         }
-        let tables = TRACES.iter().flat_map(|trace| trace.tables);
+        let tables = TRACES.iter().flat_map(|trace| &trace.tables);
         let exported = tables
             .filter(|table| table.syntax == Syntax::Json)
             .max_by_key(|table| (named(table), table.name == order.table.name))
@@ -450,14 +451,14 @@ impl BadRow<'_> {
         if !is_built_in(order) {
             return None;
         }
-        let name = order.table.name;
+        let name = &order.table.name;
         let found = match self.fault {
             Fault::FieldCount { found, .. } => Some(found as usize),
             _ => None,
         };
-        let fits = |table: &'static Table| match found {
+        let fits = |table: &'static Arc<Table>| match found {
             Some(fields) => table.fields.len() == fields,
-            None => table != order.whole && fits_row(table, &self.raw),
+            None => **table != *order.whole && fits_row(table, &self.raw),
         };
         let trace = TRACES
             .with_table(name)
@@ -481,10 +482,10 @@ impl BadRow<'_> {
         };
         let tables: BTreeSet<&str> = TRACES
             .iter()
-            .filter(|trace| trace.tables.iter().any(|other| other == order.whole))
-            .flat_map(|trace| trace.tables)
+            .filter(|trace| trace.tables.iter().any(|other| **other == *order.whole))
+            .flat_map(|trace| &trace.tables)
             .filter(|table| table.fields.len() == found as usize)
-            .map(|table| table.name)
+            .map(|table| &*table.name)
             .collect();
         let others: Vec<&str> = tables.into_iter().collect();
         (!others.is_empty()).then(|| {
@@ -499,8 +500,11 @@ impl BadRow<'_> {
 
 /// Whether a table is one of the catalog, and not of a description of the user's.
 fn is_built_in(order: &FieldOrder) -> bool {
-    let mut traces = TRACES.with_table(order.table.name);
-    traces.any(|trace| trace.table(order.table.name) == Some(order.whole))
+    let mut traces = TRACES.with_table(&order.table.name);
+    traces.any(|trace| {
+        let known = trace.table(&order.table.name);
+        known.is_some_and(|known| **known == *order.whole)
+    })
 }
 
 /// Whether a user's description says how the lines of the table are written.

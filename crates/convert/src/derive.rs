@@ -70,7 +70,7 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
         {
             file.write(full)?;
         }
-        let mut texts = RowTexts::new(derived.table.columns);
+        let mut texts = RowTexts::new(&derived.table.columns);
         made.iter().for_each(|row| texts.push(row));
         let faulty = builder.push_rows(&texts.text, &texts.rows)?;
         debug_assert!(faulty.is_empty(), "a value can be read from its own text");
@@ -88,7 +88,7 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
 /// Reads the columns of a file that the derived table also has.
 fn open(derived: &Derived, input: &Location, format: Format) -> Result<BatchIterator> {
     let of_table = derived.table.columns.iter();
-    let columns: Vec<&str> = of_table.map(|column| column.name).collect();
+    let columns: Vec<&str> = of_table.map(|column| &*column.name).collect();
     LakeFile::open(input, format)?
         .batches(Some(&columns))
         .map_err(|error| unreadable(input, &error.to_string()))
@@ -119,7 +119,7 @@ fn edges(
         .table
         .columns
         .iter()
-        .map(|column| match column.name {
+        .map(|column| match &*column.name {
             "task_number" => Some(ColumnSource::Number),
             "depends_on" => Some(ColumnSource::Waits),
             name => text(name).map(ColumnSource::Copied),

@@ -7,6 +7,7 @@
 //! more than any values.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tracelake_core::Context;
@@ -205,13 +206,13 @@ fn fit_row(
             several(fields.len() as u64, "field")
         ));
     }
-    for ((range, &index), fit) in fields.into_iter().zip(table.fields).zip(columns) {
+    for ((range, &index), fit) in fields.into_iter().zip(&table.fields).zip(columns) {
         let (column, field) = (&table.columns[index], &row[range]);
         match weigh(column, field) {
             Ok(None) => {}
             Ok(Some(weight)) => fit.add(weight),
             Err(why) => {
-                let (name, value) = (column.name, escape(field, SHOWN));
+                let (name, value) = (&*column.name, escape(field, SHOWN));
                 return Err(format!("{name} is '{value}': {why}"));
             }
         }
@@ -264,7 +265,7 @@ fn weigh(column: &'static Column, field: &[u8]) -> std::result::Result<Option<We
         Kind::Integer => {
             let sentinels = column.sentinels.iter();
             if sentinels
-                .filter_map(|known| known.also)
+                .filter_map(|known| known.also.as_deref())
                 .any(|also| also.as_bytes() == field)
             {
                 return most(1);
@@ -315,7 +316,7 @@ fn weigh(column: &'static Column, field: &[u8]) -> std::result::Result<Option<We
                 return Ok(None);
             }
             let Some(pattern) = column.looks.pattern_of(text.as_bytes()) else {
-                let patterns = column.looks.patterns.iter().map(|pattern| pattern.text);
+                let patterns = column.looks.patterns.iter().map(|pattern| &*pattern.text);
                 return Err(format!(
                     "not like {}",
                     patterns.collect::<Vec<_>>().join(" or ")
@@ -357,7 +358,7 @@ fn fit_json(table: &'static Table, head: &Head) -> Fit {
         };
         let known = object.keys().filter_map(|name| table.column(name));
         let before = names.len();
-        names.extend(known.map(|(_, column)| column.name));
+        names.extend(known.map(|(_, column)| &*column.name));
         if let Some(other) = object.keys().find(|name| table.column(name).is_none()) {
             let is_most = names.len().max(before) * 2 > object.len();
             let level = if is_most {
@@ -406,7 +407,7 @@ fn is_header(table: &Table, line: &[u8]) -> bool {
 pub(crate) fn exported_table(file: &[u8]) -> Option<&'static Table> {
     let row = file.split(|&byte| byte == b'\n').next()?;
     let fields = plain_fields(row);
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let best = tables.max_by_key(|table| {
         let named = count_named(table, &fields);
         (named, table.syntax != Syntax::Json)
@@ -421,7 +422,8 @@ pub(crate) fn plain_fields(row: &[u8]) -> Vec<String> {
 
 /// How many fields are the name of a column of a table.
 pub(crate) fn count_named(table: &Table, fields: &[String]) -> usize {
-    let names = |column: &Column| [column.name, column.content].map(|name| plain(name.as_bytes()));
+    let names =
+        |column: &Arc<Column>| [&column.name, &column.content].map(|name| plain(name.as_bytes()));
     let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
     // The publisher may have left a name empty.
     let named = fields
@@ -444,7 +446,7 @@ mod tests {
 
     use super::*;
 
-    fn all() -> impl Iterator<Item = (&'static Trace, &'static Table)> {
+    fn all() -> impl Iterator<Item = (&'static Trace, &'static Arc<Table>)> {
         let tables = |trace: &'static Trace| trace.tables.iter().map(move |table| (trace, table));
         TRACES.iter().flat_map(tables)
     }
@@ -462,7 +464,7 @@ mod tests {
     fn a_row_fits_the_table_whose_names_it_has() {
         let json = of_syntax(Syntax::Json);
         let row = |name: &str| format!("{{\"{name}\":1}}");
-        let known = row(json.columns[0].name);
+        let known = row(&json.columns[0].name);
         let rows = [
             (&known[..], Level::Values),
             (&row("weather"), Level::Syntax),

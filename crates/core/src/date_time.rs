@@ -101,7 +101,7 @@ pub fn written(micros: i64) -> String {
 /// use tracelake_core::date_time::shown;
 /// use tracelake_schema::TRACES;
 ///
-/// let tables = TRACES.iter().flat_map(|trace| trace.tables);
+/// let tables = TRACES.iter().flat_map(|trace| &trace.tables);
 /// let mut times = tables.filter_map(|table| Some(&table.columns[table.time?]));
 /// let column = times.find(|column| column.time_units() == Some(1_000_000)).unwrap();
 /// assert_eq!(shown(column, 5_612_000_000), "5,612,000,000 µs = 1 h 33 min 32 s");

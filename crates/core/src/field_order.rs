@@ -1,6 +1,7 @@
 //! Which field of a file is which column of its table.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use tracelake_schema::{Column, Kind, Table};
 
@@ -125,7 +126,7 @@ pub struct Field {
 }
 
 /// The first column of a file that pandas saved, which no table has.
-static INDEX: Column = Column::plain("", Kind::Text);
+static INDEX: LazyLock<Column> = LazyLock::new(|| Column::plain("", Kind::Text));
 
 impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
@@ -165,18 +166,18 @@ impl FieldOrder {
         let columns = self.table.columns.iter().enumerate();
         let found: std::result::Result<Vec<_>, _> = columns
             .filter_map(|(index, column)| {
-                let capture = column.spelling.capture?;
+                let capture = column.spelling.capture.as_deref()?;
                 let value = self.table.captured(name, capture);
                 Some(value.map(|value| (index, value)).ok_or(capture))
             })
             .collect();
         let captured = found.map_err(|capture| {
             let patterns = self.table.naming.patterns.iter();
-            let names: Vec<&str> = patterns.map(|pattern| pattern.text).collect();
+            let names: Vec<&str> = patterns.map(|pattern| &*pattern.text).collect();
             let reason = format!("its name doesn't say {{{capture}}}, which is a column");
             Error::new(ErrorKind::Misfit, reason)
                 .at(path)
-                .field(self.table.name)
+                .field(&*self.table.name)
                 .hint(format!("name it {}", names.join(" or ")))
         })?;
         Ok(Cow::Owned(Self {
@@ -197,7 +198,7 @@ impl FieldOrder {
     #[must_use]
     pub fn is_header(&self, line: &[u8]) -> bool {
         let found = self.table.csv.fields(line);
-        let names = self.fields.iter().map(|field| field.column.content);
+        let names = self.fields.iter().map(|field| &*field.column.content);
         found.map(|range| &line[range]).eq(names.map(str::as_bytes))
     }
 
@@ -233,7 +234,7 @@ impl FieldOrder {
     #[must_use]
     pub fn has_index(&self) -> bool {
         let first = self.fields.first();
-        first.is_some_and(|field| std::ptr::eq(field.column, &INDEX))
+        first.is_some_and(|field| std::ptr::eq(field.column, &*INDEX))
     }
 
     /// Whether a line of plain CSV, without its ending, has the published names after that of an index.
@@ -246,7 +247,7 @@ impl FieldOrder {
     #[must_use]
     pub fn with_columns(mut self, table: &'static Table) -> Self {
         for field in &mut self.fields {
-            field.index = table.column(field.column.name).map(|(index, _)| index);
+            field.index = table.column(&field.column.name).map(|(index, _)| index);
         }
         self.table = table;
         self
@@ -282,7 +283,7 @@ mod tests {
         let names: Vec<&str> = order
             .fields
             .iter()
-            .map(|field| field.column.content)
+            .map(|field| &*field.column.content)
             .collect();
         let line = |names: &[&str]| names.join(",").into_bytes();
         assert!(order.is_header(&line(&names)));

@@ -34,7 +34,7 @@ pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
 /// The error for a table that a trace doesn't have: it has the known names, the similar ones first.
 #[must_use]
 pub fn unknown_table(name: &str, trace: &Trace) -> Error {
-    let names = || trace.all_tables().map(|table| table.name);
+    let names = || trace.all_tables().map(|table| &*table.name);
     let shown = escape(name.as_bytes(), 80);
     let reason = format!("{} has no table '{shown}'", trace.name);
     let known: Vec<&str> = names().collect();

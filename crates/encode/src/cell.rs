@@ -1,5 +1,7 @@
 //! Values that may contain others, and what the readers of such values share. Pure.
 
+use std::sync::Arc;
+
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind, Zone};
@@ -115,14 +117,14 @@ pub(crate) fn null(column: &Column) -> Result<Cell, Fault> {
 
 /// The values of a row or a struct, which are read with their names and in any order.
 pub(crate) struct NamedCells {
-    columns: &'static [Column],
+    columns: &'static [Arc<Column>],
     cells: Vec<Option<Cell>>,
     /// The column to try first: the one after the last that was found.
     next: usize,
 }
 
 impl NamedCells {
-    pub(crate) fn new(columns: &'static [Column]) -> Self {
+    pub(crate) fn new(columns: &'static [Arc<Column>]) -> Self {
         Self {
             columns,
             cells: vec![None; columns.len()],
@@ -159,7 +161,7 @@ impl NamedCells {
         let cells = self.cells.into_iter().zip(self.columns).enumerate();
         let kept = cells.filter(|(index, _)| is_kept(*index));
         let cells = kept.map(|(_, (cell, column))| {
-            cell.map_or_else(|| null(column).map_err(|fault| (column, fault)), Ok)
+            cell.map_or_else(|| null(column).map_err(|fault| (&**column, fault)), Ok)
         });
         cells.collect()
     }

@@ -1,6 +1,7 @@
 //! The columns of a table with what they contain, and their leaves. Pure.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use parquet::schema::types::ColumnDescriptor;
 use tracelake_schema::{Column, Kind};
@@ -40,7 +41,7 @@ pub(crate) struct Node {
 }
 
 /// The names of columns as JSON has them, with quotes and a colon.
-pub(crate) fn keys(columns: &[Column]) -> Vec<Vec<u8>> {
+pub(crate) fn keys(columns: &[Arc<Column>]) -> Vec<Vec<u8>> {
     let keys = columns
         .iter()
         .map(|column| format!("\"{}\":", column.content));
@@ -49,7 +50,7 @@ pub(crate) fn keys(columns: &[Column]) -> Vec<Vec<u8>> {
 
 impl Node {
     /// The nodes of the columns of a table, or of those that are read.
-    pub(crate) fn of(columns: &'static [Column]) -> Vec<Self> {
+    pub(crate) fn of(columns: &'static [Arc<Column>]) -> Vec<Self> {
         let top = MaxLevels {
             definition: 0,
             repetition: 0,
@@ -57,14 +58,14 @@ impl Node {
         Self::within(columns, 0, top)
     }
 
-    fn within(columns: &'static [Column], first: usize, around: MaxLevels) -> Vec<Self> {
+    fn within(columns: &'static [Arc<Column>], first: usize, around: MaxLevels) -> Vec<Self> {
         let mut next = first;
         let nodes = columns.iter().map(|column| {
             let mut levels = around;
             levels.definition += u8::from(!column.mandatory);
             let start = next;
             let fields = match column.kind {
-                Kind::Struct => Self::within(column.fields, start, levels),
+                Kind::Struct => Self::within(&column.fields, start, levels),
                 Kind::List => {
                     levels.repetition += 1;
                     let item = MaxLevels {
@@ -82,7 +83,7 @@ impl Node {
                 leaves: start..next,
                 levels,
                 fields,
-                keys: keys(column.fields),
+                keys: keys(&column.fields),
             }
         });
         nodes.collect()

@@ -124,7 +124,7 @@ impl<W: Write> Write for HeldEnd<W> {
 fn properties(table: &'static Table, schema: &SchemaDescriptor) -> WriterProperties {
     let time = table
         .time
-        .map(|time| ColumnPath::from(table.columns[time].name));
+        .map(|time| ColumnPath::from(&*table.columns[time].name));
     let leaf = schema
         .columns()
         .iter()

@@ -6,6 +6,7 @@
 
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracelake_schema::{Column, Kind};
 
@@ -84,7 +85,7 @@ pub struct RowTexts {
 impl RowTexts {
     /// No rows of these columns.
     #[must_use]
-    pub fn new(columns: &'static [Column]) -> Self {
+    pub fn new(columns: &'static [Arc<Column>]) -> Self {
         Self::of(Node::of(columns))
     }
 
@@ -239,15 +240,15 @@ mod tests {
 
     #[test]
     fn leaves_have_a_size_in_memory() {
-        let mut texts = RowTexts::new(TABLE.columns);
+        let mut texts = RowTexts::new(&TABLE.columns);
         let lines = [
             r#"{"time":1,"user":"abc","after":[1,2,3]}"#,
             r#"{"time":2,"user":"de"}"#,
         ];
         for line in lines {
-            texts.push(&crate::json::row(line.as_bytes(), &TABLE.columns.into()).unwrap());
+            texts.push(&crate::json::row(line.as_bytes(), &(&*TABLE.columns).into()).unwrap());
         }
-        let nodes = Node::of(TABLE.columns);
+        let nodes = Node::of(&TABLE.columns);
         let found = leaves(&nodes).into_iter().zip(&texts.rows.leaves);
         let bytes = |name: &str| {
             let mut found = found.clone().filter(|(leaf, _)| leaf.column.name == name);

@@ -90,7 +90,7 @@ impl RowGroupBuilder {
             RowSource::Fields(order) => (order.fields.clone(), sources(order), order.accept),
             RowSource::Rows(_) => (Vec::new(), Vec::new(), Accept::default()),
         };
-        let nodes = Node::of(table.columns);
+        let nodes = Node::of(&table.columns);
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
         let columns = with_descriptors.map(|(leaf, descriptor)| {
             column::encoder_of(leaf.column, descriptor.clone(), codec, accept)

@@ -48,7 +48,7 @@ pub(crate) fn split(text: &str) -> Records {
 
 /// The path of the column at fault, the faulty text, and the fault.
 pub(crate) fn described(reject: Reject, raw: &[u8]) -> (String, String, Fault) {
-    let column = reject.column.map_or("", |column| column.name);
+    let column = reject.column.map_or("", |column| &*column.name);
     let field = String::from_utf8_lossy(&raw[reject.field()]).into_owned();
     (format!("{column}{}", reject.inner), field, reject.fault)
 }
@@ -86,7 +86,7 @@ fn cell(column: &'static Column, texts: Option<&'static str>) -> BoxedStrategy<(
             .map_or_else(|| any::<String>().boxed(), Strategy::boxed)
             .prop_map(|value| (Cell::Text(value.clone()), value.into()))
             .boxed(),
-        Kind::Struct => object(column.fields, None)
+        Kind::Struct => object(&column.fields, None)
             .prop_map(|(cells, json)| (Cell::Struct(cells), json))
             .boxed(),
         Kind::List => prop::collection::vec(cell(&column.fields[0], None), 0..4)
@@ -105,7 +105,7 @@ fn cell(column: &'static Column, texts: Option<&'static str>) -> BoxedStrategy<(
 
 /// The cells of some columns, and an object of them in which some nulls are left out; texts are of `texts`, if given.
 pub(crate) fn object(
-    columns: &'static [Column],
+    columns: &'static [Arc<Column>],
     texts: Option<&'static str>,
 ) -> BoxedStrategy<(Vec<Cell>, Value)> {
     let cells: Vec<_> = columns.iter().map(|column| cell(column, texts)).collect();

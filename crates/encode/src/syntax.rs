@@ -253,7 +253,7 @@ impl ChunkRecords {
         };
         let records = ranges.par_iter().with_min_len(RECORDS_PER_GROUP);
         let rows: Vec<_> = records.enumerate().map(read).collect();
-        let mut texts = RowTexts::new(order.table.columns);
+        let mut texts = RowTexts::new(&order.table.columns);
         let mut left_out = LeftOut::default();
         let (mut line, mut seen) = (0, 0);
         for row in rows {

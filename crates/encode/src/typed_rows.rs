@@ -213,7 +213,7 @@ impl TypedRows {
     /// No rows of a table.
     #[must_use]
     pub fn new(table: &'static Table) -> Self {
-        let leaves = leaves(&Node::of(table.columns)).into_iter();
+        let leaves = leaves(&Node::of(&table.columns)).into_iter();
         Self {
             leaves: leaves.map(LeafValues::new).collect(),
             rows: 0,

@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     let directories: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     let has = |directory: &Path, table: &Table| {
         directory.join(format!("{}.csv", table.name)).is_file()
-            || directory.join(table.name).is_dir()
+            || directory.join(&*table.name).is_dir()
     };
     let published = |trace: &&'static Trace| {
         let any = |directory: &PathBuf| trace.tables.iter().any(|table| has(directory, table));
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     println!("|---|---|---|---|---|---|");
     for directory in &directories {
         for pair in shape::compare(trace, directory, &generated) {
-            let column = pair.table.columns[pair.column].name;
+            let column = &pair.table.columns[pair.column].name;
             let (real, made) = (pair.real, pair.synthetic);
             println!(
                 "| {}.{column} | {} | {} | {} | {} | {} / {} |",

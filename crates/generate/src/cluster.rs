@@ -43,7 +43,7 @@ pub(crate) struct Shares {
 impl Shares {
     /// The shares that the catalog gives for a trace.
     pub(crate) fn of(trace: &Trace) -> Self {
-        let columns = || trace.tables.iter().flat_map(|table| table.columns);
+        let columns = || trace.tables.iter().flat_map(|table| &*table.columns);
         let empty = |quantity: &str| {
             columns()
                 .find(|column| column.synthetic == quantity)

@@ -68,7 +68,7 @@ pub(crate) fn write_table(
                 Ok(Message::EndOfPart { rows }) => {
                     let (bytes, sha256) = file.finish()?;
                     facts.push(FileFact {
-                        table: table.name,
+                        table: &table.name,
                         path,
                         rows,
                         bytes,
@@ -86,7 +86,7 @@ pub(crate) fn write_table(
 
 /// The published name of a file, with `/`.
 fn path(trace: &Trace, table: &Table, part: u32, options: &Options) -> String {
-    let (name, parts) = (table.name, options.parts);
+    let (name, parts) = (&*table.name, options.parts);
     let extension = match options.is_parquet(table) {
         true => options.form.name(),
         false => table.syntax.extension(),

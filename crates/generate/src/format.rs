@@ -114,9 +114,9 @@ impl<R: Row> FieldFormat<R> {
     fn of(column: &'static Column) -> Result<Self, &'static Column> {
         let quantity = match column.kind {
             Kind::Struct | Kind::List => None,
-            _ => Some(R::quantity(column.synthetic).ok_or(column)?),
+            _ => Some(R::quantity(&column.synthetic).ok_or(column)?),
         };
-        let own = R::LEFT_EMPTY.contains(&column.synthetic);
+        let own = R::LEFT_EMPTY.contains(&&*column.synthetic);
         let chance = !column.mandatory && !own;
         Ok(Self {
             column,
@@ -126,7 +126,7 @@ impl<R: Row> FieldFormat<R> {
             nested: column
                 .fields
                 .iter()
-                .map(Self::of)
+                .map(|field| Self::of(field))
                 .collect::<Result<_, _>>()?,
         })
     }

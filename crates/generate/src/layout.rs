@@ -108,12 +108,12 @@ pub(crate) fn describe(
 /// The fields of every table in the words of the publisher.
 fn schema(trace: &Trace) -> String {
     let mut text = "file pattern,field number,content,format,mandatory\n".to_owned();
-    for table in trace.tables {
+    for table in &trace.tables {
         let pattern = pattern(table);
         for (number, &index) in table.fields.iter().enumerate() {
             let column = &table.columns[index];
             let mandatory = if column.mandatory { "YES" } else { "NO" };
-            let (number, content, format) = (number + 1, column.content, column.format);
+            let (number, content, format) = (number + 1, &*column.content, &*column.format);
             text.push_str(&format!(
                 "{pattern},{number},{content},{format},{mandatory}\n"
             ));
@@ -176,7 +176,7 @@ mod tests {
         let options = Options::default();
         assert!(!prepare(trace, &out, &options).unwrap());
         assert!(prepare(trace, &out, &options).unwrap());
-        let link = out.join(trace.tables[0].name);
+        let link = out.join(&*trace.tables[0].name);
         std::os::unix::fs::symlink(elsewhere.path(), link).unwrap();
         let error = prepare(trace, &out, &options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");

@@ -143,7 +143,7 @@ pub fn generate(
     let summaries = trace.tables.iter().map(|table| {
         let own = || facts.iter().filter(|fact| fact.table == table.name);
         TableSummary {
-            name: table.name,
+            name: &table.name,
             parts: parts_of(table, options.parts),
             rows: own().map(|fact| fact.rows).sum(),
             bytes: own().map(|fact| fact.bytes).sum(),

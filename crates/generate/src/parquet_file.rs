@@ -38,9 +38,9 @@ impl<W: Write + Send> ParquetFile<W> {
         let columns: Vec<&Column> = table
             .fields
             .iter()
-            .map(|&index| &table.columns[index])
+            .map(|&index| &*table.columns[index])
             .collect();
-        let fields = columns.iter().map(|column| field(column.content, column));
+        let fields = columns.iter().map(|column| field(&column.content, column));
         let fields = fields.collect::<Result<_>>().map_err(disk_error)?;
         let schema = Type::group_type_builder("schema").with_fields(fields);
         let schema = Arc::new(schema.build().map_err(disk_error)?);
@@ -77,7 +77,7 @@ impl<W: Write + Send> ParquetFile<W> {
             let mut leaf = 0;
             for column in &self.columns {
                 let leaves = &mut self.leaves[leaf..];
-                leaf += append(leaves, column, row.get(column.name), Levels::default());
+                leaf += append(leaves, column, row.get(&column.name), Levels::default());
             }
             self.rows += 1;
             if self.rows == GROUP_ROWS {
@@ -116,12 +116,12 @@ fn append(leaves: &mut [Leaf], column: &Column, value: Option<&Value>, at: Level
         Kind::Struct => {
             let inner = at.below(value.is_some());
             column.fields.iter().fold(0, |leaf, field| {
-                let value = value.and_then(|fields| fields.get(field.name));
+                let value = value.and_then(|fields| fields.get(&field.name));
                 leaf + append(&mut leaves[leaf..], field, value, inner)
             })
         }
         Kind::List => {
-            let [item] = column.fields else {
+            let [item] = &column.fields[..] else {
                 unreachable!("a list has one kind of item");
             };
             let items = value.and_then(Value::as_array);
@@ -158,7 +158,7 @@ fn field(name: &str, column: &Column) -> Result<TypePtr> {
             let fields = column
                 .fields
                 .iter()
-                .map(|inner| field(inner.content, inner));
+                .map(|inner| field(&inner.content, inner));
             let fields = fields.collect::<Result<_>>()?;
             let group = group(name).with_repetition(optional).with_fields(fields);
             return group.build().map(Arc::new);
@@ -213,8 +213,8 @@ mod tests {
 
     /// A table with a list of structs.
     fn table() -> &'static Table {
-        let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
-        let is_nested = |table: &&Table| table.parquet && table.column("constraint").is_some();
+        let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
+        let is_nested = |table: &&Arc<Table>| table.parquet && table.column("constraint").is_some();
         tables.find(is_nested).expect("such a table")
     }
 

@@ -87,7 +87,7 @@ impl TableWriters {
         let tables = Self::open(context, trace, seed, &mut inboxes)?;
         let known = |table: &Table| inboxes.iter().any(|(it, _)| it.name == table.name);
         if let Some(table) = trace.tables.iter().find(|table| !known(table)) {
-            let stream = match table.synthetic {
+            let stream = match &*table.synthetic {
                 "" => {
                     let reason = format!(
                         "{} can't be generated, because no simulation makes the rows of {}",
@@ -211,7 +211,7 @@ impl<R: Row> TableWriter<R> {
 impl<R> Open<R> {
     fn report(&self) -> Result<(), Stopped> {
         self.context.emit(Event::Generated {
-            table: self.table.name,
+            table: &self.table.name,
             part: self.part,
             rows: self.rows,
         });

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use serde_json::{Map, Value};
@@ -33,7 +34,7 @@ fn each(
     mut check: impl FnMut(&Path, &'static Trace, &'static Table, u64),
 ) {
     let mut checked = 0;
-    let fits = |table: &&Table| table.files == files && table.syntax == syntax;
+    let fits = |table: &&Arc<Table>| table.files == files && table.syntax == syntax;
     for trace in simulated().filter(|trace| trace.tables.iter().any(|it| fits(&it))) {
         let (out, summary) = made(trace, SMALL);
         for table in trace.tables.iter().filter(fits) {
@@ -224,7 +225,7 @@ fn a_shard_holds_json_lines_as_they_are_exported() {
             let text = String::from_utf8(gunzip(&path)).expect("UTF-8");
             for line in text.lines() {
                 let object: Map<String, Value> = serde_json::from_str(line).expect(line);
-                nested += check_object(table.columns, &object);
+                nested += check_object(&table.columns, &object);
                 count += 1;
             }
         }
@@ -235,35 +236,35 @@ fn a_shard_holds_json_lines_as_they_are_exported() {
 }
 
 /// Checks the members of an object and says how many structs and list items there are.
-fn check_object(columns: &[Column], object: &Map<String, Value>) -> usize {
-    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+fn check_object(columns: &[Arc<Column>], object: &Map<String, Value>) -> usize {
+    let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
     assert!(object.keys().all(|key| names.contains(&key.as_str())));
     let pairs = columns
         .iter()
-        .filter_map(|column| Some((column, object.get(column.name)?)));
+        .filter_map(|column| Some((column, object.get(&column.name)?)));
     pairs.map(|(column, value)| check(column, value)).sum()
 }
 
 fn check(column: &Column, value: &Value) -> usize {
     match (column.kind, value) {
         (Kind::Integer, Value::String(digits)) => {
-            digits.parse::<i64>().expect(column.name);
+            digits.parse::<i64>().expect(&column.name);
             0
         }
         (Kind::Code, Value::String(digits)) => {
-            let value: i32 = digits.parse().expect(column.name);
+            let value: i32 = digits.parse().expect(&column.name);
             assert!(column.codes.iter().any(|code| code.value == value));
             0
         }
         (Kind::Text, Value::String(_))
         | (Kind::Float, Value::Number(_))
         | (Kind::Boolean, Value::Bool(_)) => 0,
-        (Kind::Struct, Value::Object(object)) => 1 + check_object(column.fields, object),
+        (Kind::Struct, Value::Object(object)) => 1 + check_object(&column.fields, object),
         (Kind::List, Value::Array(items)) => {
-            let [of] = column.fields else {
+            let [of] = &column.fields[..] else {
                 panic!("{}: one item", column.name)
             };
-            let lengths: &[usize] = match of.synthetic {
+            let lengths: &[usize] = match of.synthetic.as_str() {
                 "usage.cpu_distribution" => &[0, 11],
                 "usage.cpu_tail" => &[0, 9],
                 _ => &[0, 1, 2, 3, 4, 5],
@@ -285,7 +286,7 @@ fn a_quoted_file_has_a_header_and_cells_as_python_prints_them() {
         let path = out.join(format!("{}.csv", table.name));
         let mut reader = csv::Reader::from_path(path).expect("a file");
         let header = reader.headers().expect("a header").clone();
-        let contents = table.columns.iter().map(|column| column.content);
+        let contents = table.columns.iter().map(|column| &*column.content);
         assert!(header.iter().eq(contents));
         let (mut count, mut broken, mut none) = (0, 0, 0);
         for row in reader.records() {

@@ -12,7 +12,7 @@ use tracelake_core::event::Event;
 use tracelake_core::options::SourceForm;
 use tracelake_core::{Context, ErrorKind};
 use tracelake_generate::{Options, Summary, generate};
-use tracelake_schema::{Column, TRACES, Table, Trace};
+use tracelake_schema::{TRACES, Table, Trace};
 
 const SUBMIT: u64 = 0;
 const SCHEDULE: u64 = 1;
@@ -45,7 +45,7 @@ impl Rows {
         let table = tables
             .find(|table| table.synthetic == stream)
             .expect("the stream");
-        let mut files: Vec<_> = fs::read_dir(out.join(table.name))
+        let mut files: Vec<_> = fs::read_dir(out.join(&*table.name))
             .expect("a directory")
             .map(|entry| entry.expect("an entry").path())
             .collect();
@@ -124,7 +124,7 @@ fn every_table_has_rows_in_every_part() {
             form: SourceForm::Json,
         });
         for (table, made) in trace().tables.iter().zip(&summary.tables) {
-            let read = Rows::read(out.path(), table.synthetic);
+            let read = Rows::read(out.path(), &table.synthetic);
             assert_eq!(u64::try_from(read.rows.len()), Ok(made.rows));
             assert_eq!(made.parts, if table.parts > 1 { parts } else { 1 });
             let filled: BTreeSet<u64> = read.rows.iter().map(|row| row.0).collect();
@@ -177,8 +177,8 @@ fn parts_share_their_ranges_of_time() {
             .values()
             .all(|windows| windows.len() == windows_of(&first))
     );
-    for table in trace().tables {
-        let rows = Rows::read(out.path(), table.synthetic);
+    for table in &trace().tables {
+        let rows = Rows::read(out.path(), &table.synthetic);
         let time = rows.field(if table.synthetic == "task usage" {
             "usage.start"
         } else {
@@ -478,17 +478,17 @@ fn what_lies_around_the_tables_fits_them() {
 fn what_the_cluster_does_not_know_is_an_error() {
     let original = trace();
     let mut tables = original.tables.to_vec();
-    let mut columns: Vec<Column> = tables[0].columns.to_vec();
-    columns[0].synthetic = "job.colour";
-    tables[0].columns = columns.leak();
+    let mut columns = tables[0].columns.to_vec();
+    Arc::make_mut(&mut columns[0]).synthetic = "job.colour".to_owned();
+    Arc::make_mut(&mut tables[0]).columns = columns.into();
     let colour: &'static Trace = Box::leak(Box::new(Trace {
-        tables: tables.leak(),
+        tables,
         ..original.clone()
     }));
     let mut tables = original.tables.to_vec();
-    tables[1].synthetic = "weather";
+    Arc::make_mut(&mut tables[1]).synthetic = "weather".to_owned();
     let weather: &'static Trace = Box::leak(Box::new(Trace {
-        tables: tables.leak(),
+        tables,
         ..original.clone()
     }));
     let directory = tempfile::tempdir().expect("a directory");

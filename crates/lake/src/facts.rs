@@ -105,7 +105,7 @@ pub(crate) fn part_of(trace: &'static Trace, path: &str) -> Option<PartName> {
         cell,
         file_number: number.parse().ok()?,
     };
-    let table = trace.all_tables().find(|known| known.name == table)?.name;
+    let table = &trace.all_tables().find(|known| known.name == table)?.name;
     (path_of(table, key) == path).then_some(PartName { table, key })
 }
 

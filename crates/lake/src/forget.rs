@@ -80,7 +80,7 @@ impl Forget {
         let trace = identity.identity.trace().map_err(|error| error.at(out))?;
         let is_known = |name: &&String| trace.all_tables().any(|table| table.name == **name);
         if let Some(name) = self.tables.iter().find(|name| !is_known(name)) {
-            let known: Vec<&str> = trace.all_tables().map(|table| table.name).collect();
+            let known: Vec<&str> = trace.all_tables().map(|table| &*table.name).collect();
             let reason = format!("{} has no table {name}", trace.name);
             return Err(Error::new(ErrorKind::Usage, reason)
                 .hint(format!("its tables are {}", known.join(", "))));

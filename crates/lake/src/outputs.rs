@@ -29,7 +29,7 @@ pub fn is_skipped(file: &str) -> bool {
 #[must_use]
 pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
     let tables = trace.into_iter().flat_map(Trace::all_tables);
-    let own = tables.map(|table| table.name);
+    let own = tables.map(|table| &*table.name);
     TRACES.table_names().chain(own).collect()
 }
 

@@ -20,7 +20,7 @@ impl PartName {
     /// The part of a table of this trace; `None` if it has no such table.
     #[must_use]
     pub fn of(trace: &'static Trace, table: &str, key: PartKey) -> Option<Self> {
-        let table = trace.all_tables().find(|known| known.name == table)?.name;
+        let table = &*trace.table(table)?.name;
         Some(Self { table, key })
     }
 }

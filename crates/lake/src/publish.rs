@@ -32,8 +32,8 @@ pub(crate) fn assemble(
 ) -> Manifest {
     forget_alone(&mut parts);
     let tables = trace.all_tables().filter_map(|table| {
-        let mut facts = TableFacts::new(table.name, fingerprint(&arrow_schema(table)));
-        parts_of(&parts, table.name).for_each(|(_, part)| facts.push(part.clone()));
+        let mut facts = TableFacts::new(&table.name, fingerprint(&arrow_schema(table)));
+        parts_of(&parts, &table.name).for_each(|(_, part)| facts.push(part.clone()));
         (!facts.parts.is_empty()).then_some(facts)
     });
     let has_rejects = parts.values().any(|part| part.rows_rejected > 0);

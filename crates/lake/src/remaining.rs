@@ -76,11 +76,11 @@ impl Counts {
             let table = trace.table(table)?;
             let is_there = |key: &PartKey| {
                 parts.contains_key(&PartName {
-                    table: table.name,
+                    table: &table.name,
                     key: *key,
                 })
             };
-            let Some(count) = self.get(table.name, stream) else {
+            let Some(count) = self.get(&table.name, stream) else {
                 // With a selection, the parts themselves say whether all are there.
                 let is_all = stream.selected.is_some()
                     && stream.selected_below(u32::MAX).all(|key| is_there(&key));
@@ -94,7 +94,7 @@ impl Counts {
                 .selected_below(first.saturating_add(count))
                 .filter(|key| key.file_number >= first && !is_there(key))
                 .map(|key| PartName {
-                    table: table.name,
+                    table: &table.name,
                     key,
                 });
             missing.extend(lacking.take(LISTED - missing.len()));
@@ -139,7 +139,7 @@ pub fn remaining(
         let Some(from) = trace.table(&derived.from) else {
             continue;
         };
-        for (key, input) in parts_of(parts, from.name) {
+        for (key, input) in parts_of(parts, &from.name) {
             let Some(name) = PartName::of(trace, &derived.table, key) else {
                 continue;
             };

@@ -25,15 +25,15 @@ use crate::{Column, Kind, Table, Zone};
 /// ```
 #[must_use]
 pub fn arrow_schema(table: &Table) -> SchemaRef {
-    Arc::new(Schema::new(fields(table.columns)))
+    Arc::new(Schema::new(fields(&table.columns)))
 }
 
-fn fields(columns: &[Column]) -> Fields {
-    columns.iter().map(field).collect()
+fn fields(columns: &[Arc<Column>]) -> Fields {
+    columns.iter().map(|column| field(column)).collect()
 }
 
 fn field(column: &Column) -> Field {
-    Field::new(column.name, data_type(column), !column.mandatory).with_metadata(metadata(column))
+    Field::new(&column.name, data_type(column), !column.mandatory).with_metadata(metadata(column))
 }
 
 /// The Arrow type of a column: signed integers, doubles and plain UTF-8, which every reader supports,
@@ -50,8 +50,8 @@ pub fn data_type(column: &Column) -> DataType {
             DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
         }
         Kind::DateTime(Zone::None) => DataType::Timestamp(TimeUnit::Microsecond, None),
-        Kind::Struct => DataType::Struct(fields(column.fields)),
-        Kind::List => match column.fields {
+        Kind::Struct => DataType::Struct(fields(&column.fields)),
+        Kind::List => match &column.fields[..] {
             [item, ..] => {
                 // As the format names it; other names stop readers such as Iceberg's.
                 let element = Field::new("element", data_type(item), !item.mandatory);
@@ -74,27 +74,27 @@ pub fn metadata(column: &Column) -> Metadata {
         ("comment", column.comment().as_str()),
         ("obfuscation", column.obfuscation.name()),
     ]);
-    if let Some(unit) = column.unit {
-        metadata.insert("unit", unit);
+    if let Some(unit) = &column.unit {
+        metadata.insert("unit", unit.as_str());
     }
     if !column.codes.is_empty() {
         let names = column
             .codes
             .iter()
-            .map(|code| (code.value.to_string(), code.name.into()));
+            .map(|code| (code.value.to_string(), code.name.as_str().into()));
         metadata.insert("codes", Value::Object(names.collect()).to_string());
     }
     if !column.sentinels.is_empty() {
         let names = column
             .sentinels
             .iter()
-            .map(|one| (one.value.to_string(), one.name.into()));
+            .map(|one| (one.value.to_string(), one.name.as_str().into()));
         metadata.insert("sentinels", Value::Object(names.collect()).to_string());
     }
     if !column.ranges.is_empty() {
         let mut names = Map::new();
-        for range in column.ranges {
-            names.insert(range.from.to_string(), range.name.into());
+        for range in &*column.ranges {
+            names.insert(range.from.to_string(), range.name.as_str().into());
             if let Some(after) = range.to.and_then(|to| to.checked_add(1)) {
                 names.insert(after.to_string(), Value::Null);
             }
@@ -102,7 +102,7 @@ pub fn metadata(column: &Column) -> Metadata {
         metadata.insert("ranges", Value::Object(names).to_string());
     }
     if !column.invalid.is_empty() {
-        metadata.insert("invalid", Value::from(column.invalid).to_string());
+        metadata.insert("invalid", Value::from(&column.invalid[..]).to_string());
     }
     metadata
 }
@@ -164,11 +164,11 @@ pub fn fingerprint(schema: &Schema) -> String {
 /// It belongs under the key [`SPARK_KEY`].
 #[must_use]
 pub fn spark_schema_json(table: &Table) -> String {
-    spark_struct(table.columns).to_string()
+    spark_struct(&table.columns).to_string()
 }
 
-fn spark_struct(columns: &[Column]) -> Value {
-    let field = |column: &Column| {
+fn spark_struct(columns: &[Arc<Column>]) -> Value {
+    let field = |column: &Arc<Column>| {
         json!({
             "name": column.name,
             "type": spark_type(column),
@@ -194,10 +194,10 @@ fn spark_type(column: &Column) -> Value {
         Kind::Code => "integer".into(),
         Kind::DateTime(Zone::Published) => "timestamp".into(),
         Kind::DateTime(Zone::None) => "timestamp_ntz".into(),
-        Kind::Struct => spark_struct(column.fields),
+        Kind::Struct => spark_struct(&column.fields),
         Kind::List => json!({
             "type": "array",
-            "elementType": column.fields.first().map_or(Value::Null, spark_type),
+            "elementType": column.fields.first().map_or(Value::Null, |item| spark_type(item)),
             "containsNull": column.fields.first().is_some_and(|item| !item.mandatory),
         }),
     }
@@ -216,7 +216,7 @@ mod tests {
                 .find(|other| other.family == trace.family)
                 .unwrap();
             assert_eq!(trace.tables.len(), first.tables.len());
-            for (table, other) in trace.tables.iter().zip(first.tables) {
+            for (table, other) in trace.tables.iter().zip(&first.tables) {
                 assert_eq!(arrow_schema(table), arrow_schema(other), "{}", table.name);
             }
         }
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_a_version_lacks_is_nullable() {
-        for table in TRACES.iter().flat_map(|trace| trace.tables) {
+        for table in TRACES.iter().flat_map(|trace| &trace.tables) {
             let schema = arrow_schema(table);
             for index in 0..table.columns.len() {
                 assert!(table.fields.contains(&index) || schema.field(index).is_nullable());
@@ -247,54 +247,45 @@ mod tests {
         assert_ne!(fingerprint(&schema("a", DataType::Int64, true)), known);
     }
 
-    const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
+    fn column(name: &str, kind: Kind, fields: &[Column]) -> Column {
         Column {
-            name,
-            content: name,
-            kind,
-            format: "",
-            mandatory: false,
-            unit: None,
-            fields,
-            obfuscation: crate::Obfuscation::Unchanged,
-            codes: &[],
-            sentinels: &[],
-            ranges: &[],
-            invalid: &[],
-            doc: "",
-            looks: crate::Looks::UNKNOWN,
-            spelling: crate::Spelling::PLAIN,
-            synthetic: "",
-            empty: 0.0,
+            fields: fields.iter().cloned().map(Arc::new).collect(),
+            ..Column::plain(name, kind)
         }
     }
 
-    const SCALARS: [Column; 5] = [
-        column("c0", Kind::Integer, &[]),
-        column("c1", Kind::Float, &[]),
-        column("c2", Kind::Boolean, &[]),
-        column("c3", Kind::Text, &[]),
-        column("c4", Kind::Code, &[]),
-    ];
+    fn scalars() -> [Column; 5] {
+        [
+            column("c0", Kind::Integer, &[]),
+            column("c1", Kind::Float, &[]),
+            column("c2", Kind::Boolean, &[]),
+            column("c3", Kind::Text, &[]),
+            column("c4", Kind::Code, &[]),
+        ]
+    }
 
     #[test]
     fn nested_types_are_named_by_what_is_in_them() {
-        const PAIR: &[Column] = &[column("pair", Kind::Struct, &SCALARS)];
-        let pairs = data_type(&column("pairs", Kind::List, PAIR));
+        let pair = column("pair", Kind::Struct, &scalars());
+        let pairs = column("pairs", Kind::List, &[pair]);
         assert_eq!(
-            type_name(&pairs),
+            type_name(&data_type(&pairs)),
             "List<Struct<c0: Int64?, c1: Float64?, c2: Boolean?, c3: Utf8?, c4: Int32?>?>"
         );
-        assert!(spark_type(&column("pairs", Kind::List, PAIR))["elementType"]["fields"].is_array());
+        assert!(spark_type(&pairs)["elementType"]["fields"].is_array());
     }
 
     /// A change here means that no lake made before can be resumed.
     #[test]
     fn the_fingerprint_of_every_kind_stays() {
         let field = |column: &Column| {
-            Field::new(column.name, data_type(column), column.kind != Kind::Integer)
+            Field::new(
+                &column.name,
+                data_type(column),
+                column.kind != Kind::Integer,
+            )
         };
-        let schema = Schema::new(SCALARS.iter().map(field).collect::<Vec<_>>());
+        let schema = Schema::new(scalars().iter().map(field).collect::<Vec<_>>());
         // printf 'c0\tInt64\tfalse\nc1\tFloat64\ttrue\nc2\tBoolean\ttrue\nc3\tUtf8\ttrue\n\
         // c4\tInt32\ttrue\n' | sha256sum
         assert_eq!(
@@ -307,19 +298,22 @@ mod tests {
     fn metadata_carries_codes_and_special_values() {
         for column in TRACES
             .iter()
-            .flat_map(|trace| trace.tables)
-            .flat_map(|table| table.columns)
+            .flat_map(|trace| &trace.tables)
+            .flat_map(|table| &*table.columns)
         {
             let metadata = metadata(column);
             assert_eq!(metadata["comment"], column.comment());
-            assert_eq!(metadata.get("unit").map(String::as_str), column.unit);
+            assert_eq!(
+                metadata.get("unit").map(String::as_str),
+                column.unit.as_deref()
+            );
             assert_eq!(
                 metadata.contains_key("sentinels"),
                 !column.sentinels.is_empty()
             );
             assert_eq!(metadata.contains_key("ranges"), !column.ranges.is_empty());
             assert_eq!(metadata.contains_key("invalid"), !column.invalid.is_empty());
-            for code in column.codes {
+            for code in &*column.codes {
                 let pair = format!("\"{}\":\"{}\"", code.value, code.name);
                 assert!(metadata["codes"].contains(&pair), "{pair}");
             }
@@ -328,21 +322,20 @@ mod tests {
 
     #[test]
     fn values_between_named_ranges_have_no_name() {
-        let range = |from, to, name| crate::Range {
+        let range = |from, to, name: &str| crate::Range {
             from,
             to,
-            name,
-            doc: "",
+            name: name.to_owned(),
+            doc: String::new(),
         };
-        const NONE: &[Column] = &[];
         let ranges = vec![
             range(0, Some(1), "LOW"),
             range(2, Some(3), "MIDDLE"),
             range(9, None, "HIGH"),
         ];
         let column = Column {
-            ranges: ranges.leak(),
-            ..column("c", Kind::Integer, NONE)
+            ranges: ranges.into(),
+            ..Column::plain("c", Kind::Integer)
         };
         assert_eq!(
             metadata(&column)["ranges"],
@@ -367,7 +360,7 @@ mod tests {
                 field["metadata"]["comment"]
                     .as_str()
                     .unwrap()
-                    .starts_with(column.doc)
+                    .starts_with(&*column.doc)
             );
         }
     }

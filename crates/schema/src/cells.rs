@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use crate::description::{self, is_identifier, leak};
+use crate::description::{self, is_identifier};
 use crate::{CellShards, Files, Published, TRACES, Table, Trace};
 
 /// The cells of a trace whose files have the same names in each cell.
@@ -72,10 +72,10 @@ impl Table {
 
     /// The number of published rows, in a cell if one is given; `None` if it isn't known.
     #[must_use]
-    pub fn published_in(&self, cell: Option<&str>) -> Option<Published> {
+    pub fn published_in(&self, cell: Option<&str>) -> Option<&Published> {
         match cell {
-            None => self.published,
-            Some(cell) => self.shards_of(cell)?.rows,
+            None => self.published.as_ref(),
+            Some(cell) => self.shards_of(cell)?.rows.as_ref(),
         }
     }
 
@@ -110,7 +110,7 @@ pub fn cell_name(name: &str) -> Option<&'static str> {
     if names.len() >= MAX_CELL_NAMES {
         return None;
     }
-    let name = is_identifier(name).then(|| leak(name))?;
+    let name: &str = is_identifier(name).then(|| Box::leak(name.into()))?;
     names.insert(name);
     Some(name)
 }

@@ -9,7 +9,7 @@ use crate::digest::hex;
 use crate::{Description, Trace, trace_names};
 use fault::Fault;
 use spec::FamilySpec;
-pub(crate) use words::{is_identifier, leak};
+pub(crate) use words::is_identifier;
 
 mod column;
 mod family;
@@ -80,7 +80,9 @@ pub fn intern(text: &str) -> Result<&'static [Trace], DescriptionError> {
         sha256: digest.clone(),
         text: text.to_owned(),
     });
-    let traces = family::traces(&spec, Some(&description)).map_err(|fault| fault.of(text));
+    let traces = family::traces(&spec, Some(&description))
+        .map(|traces| &*traces.leak())
+        .map_err(|fault| fault.of(text));
     interned.insert(digest, traces.clone());
     traces
 }
@@ -123,7 +125,7 @@ pub(crate) fn any_interned(holds: impl Fn(&'static Trace) -> bool) -> bool {
 }
 
 /// Reads a description that is part of the program.
-pub(crate) fn parse(text: &str) -> Result<&'static [Trace], DescriptionError> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Trace>, DescriptionError> {
     family::traces(&read(text)?, None).map_err(|fault| fault.of(text))
 }
 

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use tracelake_schema::arrow::arrow_schema;
-//! # let (trace_name, table_name) = (&tracelake_schema::TRACES[0].name, tracelake_schema::TRACES[0].tables[0].name);
+//! # let (trace_name, table_name) = (&tracelake_schema::TRACES[0].name, &*tracelake_schema::TRACES[0].tables[0].name);
 //! # let found = || {
 //! let schema = arrow_schema(tracelake_schema::trace(trace_name)?.table(table_name)?);
 //! # Some(schema) };
@@ -51,7 +51,7 @@ pub use model::{
     Trace, Zone,
 };
 pub use naming::{Capture, Claim, NamePattern, Naming};
-pub use separator::{Fields, Separator};
+pub use separator::{Fields, Separator, SeparatorText};
 pub use traces::{
     TRACES, Traces, TracesIter, example_name, simulated_trace_names, trace, trace_names,
 };

@@ -1,10 +1,10 @@
 //! What the values of a column look like: texts such as `m_{digits}`, and the bounds of numbers.
 
 /// What published values of a column look like. Files are recognised by it, and no value is refused for it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Looks {
     /// Patterns of texts: a value fits one of them. Empty if nothing is said.
-    pub patterns: &'static [TextPattern],
+    pub patterns: Vec<TextPattern>,
     /// The smallest and the largest number, apart from special values.
     pub within: Option<(f64, f64)>,
     /// The number that all integers are multiples of, apart from special values.
@@ -14,14 +14,14 @@ pub struct Looks {
 impl Looks {
     /// Nothing is said.
     pub const UNKNOWN: Self = Self {
-        patterns: &[],
+        patterns: Vec::new(),
         within: None,
         multiple_of: None,
     };
 
     /// The pattern that a text fits, if one does.
     #[must_use]
-    pub fn pattern_of(&self, text: &[u8]) -> Option<&'static TextPattern> {
+    pub fn pattern_of(&self, text: &[u8]) -> Option<&TextPattern> {
         self.patterns.iter().find(|pattern| pattern.fits(text))
     }
 
@@ -49,18 +49,18 @@ impl Looks {
 }
 
 /// A pattern of texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPattern {
     /// The pattern as it was written.
-    pub text: &'static str,
-    pub(crate) pieces: &'static [TextPiece],
+    pub text: String,
+    pub(crate) pieces: Vec<TextPiece>,
 }
 
 /// A piece of a [`TextPattern`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TextPiece {
     /// These letters.
-    Text(&'static str),
+    Text(String),
     /// Decimal digits, one or more.
     Digits,
     /// This number of lower-case hexadecimal digits.
@@ -74,8 +74,8 @@ impl TextPattern {
     #[must_use]
     pub fn fits(&self, text: &[u8]) -> bool {
         let mut rest = text;
-        for piece in self.pieces {
-            let length = match *piece {
+        for piece in &self.pieces {
+            let length = match piece {
                 TextPiece::Text(expected) => {
                     let fits = rest.starts_with(expected.as_bytes());
                     fits.then_some(expected.len())
@@ -85,13 +85,13 @@ impl TextPattern {
                     Some(digits.count()).filter(|&digits| digits > 0)
                 }
                 TextPiece::Hex(length) => rest
-                    .get(..length)
+                    .get(..*length)
                     .filter(|text| text.iter().all(is_hex))
-                    .map(|_| length),
+                    .map(|_| *length),
                 TextPiece::Base64(length) => rest
-                    .get(..length)
+                    .get(..*length)
                     .filter(|text| is_base64(text))
-                    .map(|_| length),
+                    .map(|_| *length),
             };
             let Some(length) = length else { return false };
             rest = &rest[length..];
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_text_fits_piece_by_piece() {
-        let machine: &[TextPiece] = &[TextPiece::Text("m_"), TextPiece::Digits];
+        let machine: &[TextPiece] = &[TextPiece::Text("m_".to_owned()), TextPiece::Digits];
         let cases: [(&[TextPiece], &str, bool); 14] = [
             (machine, "m_1932", true),
             (machine, "m_", false),
@@ -152,7 +152,10 @@ mod tests {
             (&[], "a", false),
         ];
         for (pieces, text, fits) in cases {
-            let pattern = TextPattern { text: "", pieces };
+            let pattern = TextPattern {
+                text: String::new(),
+                pieces: pieces.to_vec(),
+            };
             assert_eq!(pattern.fits(text.as_bytes()), fits, "{pieces:?} {text}");
         }
     }

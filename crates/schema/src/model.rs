@@ -60,9 +60,9 @@ pub struct Trace {
     /// Known errors and oddities of the published data as a whole; those of a column are in its `doc`.
     pub anomalies: Vec<String>,
     /// The tables, in the publisher's order.
-    pub tables: &'static [Table],
+    pub tables: Vec<Arc<Table>>,
     /// Tables that can be derived from them on request.
-    pub derived: &'static [Derived],
+    pub derived: Vec<Arc<Derived>>,
     /// Promises of the documents about the rows, as queries that find the rows that break them.
     pub checks: Arc<[Check]>,
     /// The figures of a report on a lake, as queries.
@@ -137,18 +137,20 @@ pub struct PublishedAt {
 }
 
 /// A table derived from another table of the lake.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Derived {
     /// How it is derived.
     pub rule: Rule,
     /// The name of the table it is derived from.
-    pub from: &'static str,
+    pub from: String,
     /// The derived table. Columns that the other table also has are copied; the rule makes the rest.
-    pub table: Table,
+    pub table: Arc<Table>,
 }
 
 words! {
     /// How a table is derived from another one.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Rule {
         /// Decodes the column `task_name`, which holds a task's number and the numbers of the tasks it
         /// depends on: `M5_3_4` is task 5 and depends on tasks 3 and 4. Each dependency makes one row, with
@@ -169,17 +171,17 @@ impl Derived {
 }
 
 /// One table of a trace; every version of a family gives it the same columns.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// The name of its directory, in the source and in the lake.
-    pub name: &'static str,
+    pub name: String,
     /// A one-line description.
-    pub summary: &'static str,
+    pub summary: String,
     /// The columns in the order of the lake.
-    pub columns: &'static [Column],
+    pub columns: Arc<[Arc<Column>]>,
     /// The order of the fields in a file without a `schema.csv`: `fields[i]` is the index in
     /// `columns` of field `i`. A column that is not listed is always NULL.
-    pub fields: &'static [usize],
+    pub fields: Vec<usize>,
     /// How its files are named and split.
     pub files: Files,
     /// The names of its files, if they are [`Files::Named`], or other names of its one file.
@@ -195,44 +197,48 @@ pub struct Table {
     /// The number of rows in all published parts; `None` if it isn't known.
     pub published: Option<Published>,
     /// Known facts about the shards of single cells, where a trace covers several cells.
-    pub shards: &'static [CellShards],
+    pub shards: Vec<CellShards>,
     /// Why the mandatory columns can be relied on to have a value in every row; `None` if the
     /// table has no mandatory column.
-    pub required: Option<&'static str>,
+    pub required: Option<String>,
     /// The columns that together identify the thing a row describes, such as a task or a machine.
     /// Many rows may describe the same thing.
-    pub entity: &'static [&'static str],
+    pub entity: Vec<String>,
     /// The columns whose values differ in every row; empty where no such set is known.
-    pub primary_key: &'static [&'static str],
+    pub primary_key: Vec<String>,
     /// References of the rows to other tables.
-    pub references: &'static [Reference],
+    pub references: Vec<Reference>,
     /// The index of the column that holds a row's time, if there is one: an integer, a float or a date-time.
     pub time: Option<usize>,
     /// The stream of the simulated cluster that synthetic rows come from; empty if there is none.
-    pub synthetic: &'static str,
+    pub synthetic: String,
 }
 
 /// Columns that name something which another table of the trace describes.
 ///
 /// The publisher says that they correspond, without a promise that every value is found there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reference {
     /// The columns of this table.
-    pub columns: &'static [&'static str],
+    pub columns: Vec<String>,
     /// The other table.
-    pub table: &'static str,
+    pub table: String,
     /// The columns of the other table, in the same order.
-    pub to: &'static [&'static str],
+    #[serde(default)]
+    pub to: Vec<String>,
 }
 
 /// The shards of a table that were published for one cell of the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CellShards {
     /// The cell, such as `a`.
-    pub cell: &'static str,
+    pub cell: String,
     /// The number of shards.
     pub count: u32,
     /// The number of Parquet shards; 0 if it is unknown.
+    #[serde(default)]
     pub parquet: u32,
     /// How many rows they hold together; `None` if it isn't known.
     pub rows: Option<Published>,
@@ -327,9 +333,35 @@ impl Syntax {
 }
 
 impl Table {
+    /// A table in one file of plain CSV, of which nothing is known but its name and its columns, in their order there.
+    #[must_use]
+    pub fn plain(name: &str, columns: impl IntoIterator<Item = Column>) -> Self {
+        let columns: Arc<[_]> = columns.into_iter().map(Arc::new).collect();
+        Self {
+            name: name.to_owned(),
+            summary: String::new(),
+            fields: (0..columns.len()).collect(),
+            columns,
+            files: Files::Whole,
+            naming: Naming::NONE,
+            syntax: Syntax::Csv,
+            parquet: false,
+            csv: Csv::PLAIN,
+            parts: 0,
+            published: None,
+            shards: Vec::new(),
+            required: None,
+            entity: Vec::new(),
+            primary_key: Vec::new(),
+            references: Vec::new(),
+            time: None,
+            synthetic: String::new(),
+        }
+    }
+
     /// Finds a column by its name in the lake, with its index.
     #[must_use]
-    pub fn column(&self, name: &str) -> Option<(usize, &'static Column)> {
+    pub fn column(&self, name: &str) -> Option<(usize, &Arc<Column>)> {
         self.columns
             .iter()
             .enumerate()
@@ -340,7 +372,7 @@ impl Table {
 impl Trace {
     /// Finds a table by its name, including derived tables.
     #[must_use]
-    pub fn table(&self, name: &str) -> Option<&'static Table> {
+    pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
         self.all_tables().find(|table| table.name == name)
     }
 
@@ -362,7 +394,7 @@ impl Trace {
     }
 
     /// The published tables, followed by the derived ones.
-    pub fn all_tables(&self) -> impl Iterator<Item = &'static Table> + use<> {
+    pub fn all_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         let derived = self.derived.iter().map(|derived| &derived.table);
         self.tables.iter().chain(derived)
     }

@@ -4,14 +4,14 @@ use crate::Table;
 use crate::calendar::{day_since_1970, days_since_1970};
 
 /// The names of a table's files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Naming {
     /// The patterns; a file is of the table if one of them fits its name.
-    pub patterns: &'static [NamePattern],
+    pub patterns: Vec<NamePattern>,
     /// Another pattern for each of them, under which the same files are published, too; or none.
-    pub also: &'static [NamePattern],
+    pub also: Vec<NamePattern>,
     /// The captures beside `{n}` and `{total}`.
-    pub captures: &'static [Capture],
+    pub captures: Vec<Capture>,
     /// The number of the first part.
     pub first: u32,
 }
@@ -19,34 +19,34 @@ pub struct Naming {
 impl Naming {
     /// No names but those that [`crate::Files`] says.
     pub const NONE: Self = Self {
-        patterns: &[],
-        also: &[],
-        captures: &[],
+        patterns: Vec::new(),
+        also: Vec::new(),
+        captures: Vec::new(),
         first: 0,
     };
 }
 
 /// A part of names with a few known values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
     /// Its name, such as `variant`.
-    pub name: &'static str,
+    pub name: String,
     /// Its values. Where names have no number, the place of its value in this list numbers the file.
-    pub values: &'static [&'static str],
+    pub values: Vec<String>,
 }
 
 /// A pattern of file names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamePattern {
     /// The pattern as it was written.
-    pub text: &'static str,
+    pub text: String,
     /// Its pieces, without an ending `.gz`.
-    pub(crate) pieces: &'static [Piece],
+    pub(crate) pieces: Vec<Piece>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Piece {
-    Text(&'static str),
+    Text(String),
     /// Digits: the number of the part.
     Number,
     /// Digits: how many parts there are.
@@ -57,6 +57,13 @@ pub(crate) enum Piece {
     Capture(usize),
 }
 
+impl NamePattern {
+    /// Whether it is the name of one file.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.pieces[..], [Piece::Text(_)])
+    }
+}
+
 /// The name of a file, taken apart by a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -65,7 +72,7 @@ pub struct Claim {
     /// How many parts there are, if names say it.
     pub total: Option<u32>,
     /// The values of the captures, in the order of [`Naming::captures`]; `None` for one that isn't in the pattern.
-    pub values: Vec<Option<&'static str>>,
+    pub values: Vec<Option<String>>,
     /// The day, as it is written, if names have one.
     pub date: Option<String>,
 }
@@ -148,7 +155,7 @@ impl Naming {
     pub fn name_of(&self, part: u32, parts: u32) -> Option<String> {
         let place = usize::try_from(part).ok()?;
         let first = self.patterns.first()?;
-        let is_plain = matches!(first.pieces, [Piece::Text(_)]);
+        let is_plain = first.is_plain();
         let pattern = if is_plain {
             self.patterns.get(place)?
         } else {
@@ -158,7 +165,7 @@ impl Naming {
         let (mut rest, mut pieces) = (place, Vec::new());
         for piece in pattern.pieces.iter().rev() {
             pieces.push(match piece {
-                Piece::Text(text) => (*text).to_owned(),
+                Piece::Text(text) => text.clone(),
                 Piece::Number => self.first.saturating_add(part).to_string(),
                 Piece::Total => parts.to_string(),
                 Piece::Date => {
@@ -166,10 +173,10 @@ impl Naming {
                     format!("{year:04}-{month:02}-{day:02}")
                 }
                 Piece::Capture(index) => {
-                    let values = self.captures.get(*index)?.values;
+                    let values = &self.captures.get(*index)?.values;
                     let value = values.get(rest % values.len())?;
                     rest /= values.len();
-                    (*value).to_owned()
+                    value.clone()
                 }
             });
         }
@@ -198,7 +205,7 @@ impl Naming {
         let also = self.also.iter().enumerate();
         for (place, pattern) in self.patterns.iter().enumerate().chain(also) {
             let mut readings = Vec::new();
-            self.read(pattern.pieces, name, Reading::default(), &mut readings);
+            self.read(&pattern.pieces, name, Reading::default(), &mut readings);
             for reading in readings {
                 let claim = self.claim(place, &reading);
                 if !claims.contains(&claim) {
@@ -221,9 +228,9 @@ impl Naming {
         if found.len() >= 2 {
             return;
         }
-        match *piece {
+        match piece {
             Piece::Text(expected) => {
-                if let Some(rest) = text.strip_prefix(expected) {
+                if let Some(rest) = text.strip_prefix(&**expected) {
                     self.read(pieces, rest, reading, found);
                 }
             }
@@ -251,12 +258,12 @@ impl Naming {
                 }
             }
             Piece::Capture(index) => {
-                let capture = self.captures.get(index);
-                let values = capture.map_or(&[][..], |capture| capture.values);
+                let capture = self.captures.get(*index);
+                let values = capture.map_or(&[][..], |capture| &capture.values);
                 for (place, value) in values.iter().enumerate() {
-                    if let Some(rest) = text.strip_prefix(value) {
+                    if let Some(rest) = text.strip_prefix(&**value) {
                         let mut with_value = reading.clone();
-                        with_value.values.push((index, place));
+                        with_value.values.push((*index, place));
                         self.read(pieces, rest, with_value, found);
                     }
                 }
@@ -268,8 +275,8 @@ impl Naming {
         let mut values = vec![None; self.captures.len()];
         let (mut place, mut count) = (0_u32, 1_u32);
         for (index, value) in &reading.values {
-            let list = self.captures[*index].values;
-            values[*index] = list.get(*value).copied();
+            let list = &self.captures[*index].values;
+            values[*index] = list.get(*value).cloned();
             let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
             place = place
                 .saturating_mul(small(list.len()))
@@ -319,12 +326,7 @@ impl Table {
             _ => {
                 let mut captures = self.naming.captures.iter();
                 let index = captures.position(|known| known.name == capture)?;
-                claim
-                    .values
-                    .get(index)
-                    .copied()
-                    .flatten()
-                    .map(str::to_owned)
+                claim.values.get(index).cloned().flatten()
             }
         }
     }
@@ -334,30 +336,40 @@ impl Table {
 mod tests {
     use super::*;
 
-    const VARIANTS: &[Capture] = &[Capture {
-        name: "variant",
-        values: &["a", "ab", "default"],
-    }];
+    fn capture(values: &[&str]) -> Vec<Capture> {
+        let values = values.iter().map(|&value| value.to_owned()).collect();
+        vec![Capture {
+            name: "variant".to_owned(),
+            values,
+        }]
+    }
 
-    fn naming(pieces: &'static [&'static [Piece]], first: u32) -> Naming {
-        let patterns = pieces.iter().map(|pieces| NamePattern { text: "", pieces });
+    fn naming(pieces: &[&[Piece]], first: u32) -> Naming {
+        let patterns = pieces.iter().map(|pieces| NamePattern {
+            text: String::new(),
+            pieces: pieces.to_vec(),
+        });
         Naming {
-            patterns: patterns.collect::<Vec<_>>().leak(),
-            also: &[],
-            captures: VARIANTS,
+            patterns: patterns.collect(),
+            also: Vec::new(),
+            captures: capture(&["a", "ab", "default"]),
             first,
         }
+    }
+
+    fn text(text: &str) -> Piece {
+        Piece::Text(text.to_owned())
     }
 
     #[test]
     fn numbers_are_as_published() {
         let naming = naming(
             &[&[
-                Piece::Text("readings-"),
+                text("readings-"),
                 Piece::Number,
-                Piece::Text("-of-"),
+                text("-of-"),
                 Piece::Total,
-                Piece::Text(".csv"),
+                text(".csv"),
             ]],
             1,
         );
@@ -381,22 +393,16 @@ mod tests {
 
     #[test]
     fn without_a_number_the_place_in_the_list_counts() {
-        let naming = naming(
-            &[&[Piece::Text("pods_"), Piece::Capture(0), Piece::Text(".csv")]],
-            0,
-        );
+        let naming = naming(&[&[text("pods_"), Piece::Capture(0), text(".csv")]], 0);
         let claim = &naming.claims("pods_default.csv")[0];
         assert_eq!((claim.number, claim.total), (2, Some(3)));
-        assert_eq!(claim.values, [Some("default")]);
+        assert_eq!(claim.values, [Some("default".to_owned())]);
         assert!(naming.claims("pods_other.csv").is_empty());
     }
 
     #[test]
     fn a_day_numbers_its_part() {
-        let naming = naming(
-            &[&[Piece::Text("usage_"), Piece::Date, Piece::Text(".csv")]],
-            0,
-        );
+        let naming = naming(&[&[text("usage_"), Piece::Date, text(".csv")]], 0);
         for (name, date) in [
             ("usage_2023-11-16.csv", "2023-11-16"),
             ("usage_20231116.csv.gz", "20231116"),
@@ -426,25 +432,20 @@ mod tests {
     fn each_part_has_the_name_that_is_read_as_its_number() {
         let two: &[Piece] = &[
             Piece::Capture(0),
-            Piece::Text("-"),
+            text("-"),
             Piece::Capture(0),
-            Piece::Text(".csv"),
+            text(".csv"),
         ];
         for (pieces, first, parts) in [
-            (&[Piece::Capture(0), Piece::Text(".csv")][..], 0, 3),
+            (&[Piece::Capture(0), text(".csv")][..], 0, 3),
             (two, 1, 9),
             (
-                &[
-                    Piece::Number,
-                    Piece::Text("-of-"),
-                    Piece::Total,
-                    Piece::Text(".csv"),
-                ][..],
+                &[Piece::Number, text("-of-"), Piece::Total, text(".csv")][..],
                 1,
                 4,
             ),
         ] {
-            let naming = naming(vec![pieces].leak(), first);
+            let naming = naming(&[pieces], first);
             for part in 0..parts {
                 let name = naming.name_of(part, parts).unwrap();
                 let claims = naming.claims(&name);
@@ -457,20 +458,17 @@ mod tests {
 
     #[test]
     fn a_name_that_fits_in_two_ways_is_ambiguous() {
-        let pieces: &[Piece] = &[Piece::Capture(0), Piece::Text("b"), Piece::Capture(0)];
+        let pieces: &[Piece] = &[Piece::Capture(0), text("b"), Piece::Capture(0)];
         let naming = Naming {
-            captures: &[Capture {
-                name: "x",
-                values: &["a", "ab", "bb", "b"],
-            }],
-            ..naming(vec![pieces].leak(), 0)
+            captures: capture(&["a", "ab", "bb", "b"]),
+            ..naming(&[pieces], 0)
         };
         assert_eq!(naming.claims("abbb").len(), 2);
     }
 
     #[test]
     fn plain_names_are_numbered_in_their_order() {
-        let naming = naming(&[&[Piece::Text("code.csv")], &[Piece::Text("chat.csv")]], 0);
+        let naming = naming(&[&[text("code.csv")], &[text("chat.csv")]], 0);
         let numbers = ["code.csv", "chat.csv.gz"].map(|name| naming.claims(name)[0].number);
         assert_eq!(numbers, [0, 1]);
         assert_eq!(naming.claims("chat.csv")[0].total, Some(2));
@@ -478,13 +476,10 @@ mod tests {
 
     #[test]
     fn a_file_is_the_same_part_under_its_other_name() {
-        let also = naming(
-            &[&[Piece::Text("x_code.csv")], &[Piece::Text("x_chat.csv")]],
-            0,
-        );
+        let also = naming(&[&[text("x_code.csv")], &[text("x_chat.csv")]], 0);
         let naming = Naming {
             also: also.patterns,
-            ..naming(&[&[Piece::Text("code.csv")], &[Piece::Text("chat.csv")]], 0)
+            ..naming(&[&[text("code.csv")], &[text("chat.csv")]], 0)
         };
         assert_eq!(naming.claims("x_chat.csv.gz"), naming.claims("chat.csv"));
         assert_eq!(naming.claims("x_chat.csv")[0].number, 1);

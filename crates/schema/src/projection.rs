@@ -1,12 +1,12 @@
 //! A trace with some of its columns.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Column, Derived, Reference, Table, Trace};
+use crate::{Column, Derived, Table, Trace};
 
 /// The columns of some tables, by the names of both.
-type Selected = BTreeMap<&'static str, BTreeSet<&'static str>>;
+type Selected = BTreeMap<String, BTreeSet<String>>;
 
 /// The traces that were made: each lives as long as the process, so the same one isn't made twice.
 static MADE: Mutex<Vec<(&'static Trace, Selected, &'static Trace)>> = Mutex::new(Vec::new());
@@ -24,9 +24,9 @@ impl Trace {
     ///
     /// ```
     /// # let (trace, table) = (&tracelake_schema::TRACES[0], &tracelake_schema::TRACES[0].tables[0]);
-    /// let column = table.columns[1].name;
-    /// let selected = trace.with_columns([(table.name, column)]);
-    /// assert_eq!(selected.table(table.name).unwrap().columns.len(), 1);
+    /// let column = &*table.columns[1].name;
+    /// let selected = trace.with_columns([(&*table.name, column)]);
+    /// assert_eq!(selected.table(&table.name).unwrap().columns.len(), 1);
     /// assert_eq!(selected.whole, Some(trace));
     /// ```
     #[must_use]
@@ -35,15 +35,12 @@ impl Trace {
         columns: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> &'static Self {
         let whole = self.whole.unwrap_or(self);
-        let all = whole.all_tables().flat_map(|table| {
-            let names = table.columns.iter().map(|column| column.name);
-            names.map(|name| ((table.name, name), (table.name, name)))
-        });
-        let by_name: BTreeMap<(&str, &str), (&'static str, &'static str)> = all.collect();
         let mut selected = Selected::new();
-        for pair in columns {
-            if let Some((table, column)) = by_name.get(&pair) {
-                selected.entry(table).or_default().insert(column);
+        for (table, column) in columns {
+            let known = whole.table(table);
+            if known.is_some_and(|table| table.column(column).is_some()) {
+                let columns = selected.entry(table.to_owned()).or_default();
+                columns.insert(column.to_owned());
             }
         }
         if selected.is_empty() {
@@ -63,57 +60,50 @@ impl Trace {
 }
 
 fn select(whole: &'static Trace, selected: &Selected) -> Trace {
-    let project = |table: &Table| match selected.get(table.name) {
-        Some(columns) => project(table, columns),
-        None => *table,
+    let project = |table: &Arc<Table>| match selected.get(&table.name) {
+        Some(columns) => Arc::new(project(table, columns)),
+        None => Arc::clone(table),
     };
-    let tables: Vec<Table> = whole.tables.iter().map(project).collect();
-    let derived = whole.derived.iter().map(|derived| Derived {
-        table: project(&derived.table),
-        ..*derived
+    let derived = whole.derived.iter().map(|derived| {
+        Arc::new(Derived {
+            table: project(&derived.table),
+            ..(**derived).clone()
+        })
     });
-    let derived: Vec<Derived> = derived.collect();
     Trace {
-        tables: tables.leak(),
-        derived: derived.leak(),
+        tables: whole.tables.iter().map(project).collect(),
+        derived: derived.collect(),
         whole: Some(whole),
         ..whole.clone()
     }
 }
 
-fn project(table: &Table, names: &BTreeSet<&str>) -> Table {
-    let is_kept = |name: &str| names.contains(name);
-    let kept = |list: &'static [&'static str]| -> &'static [&'static str] {
-        if list.iter().all(|name| is_kept(name)) {
-            list
-        } else {
-            &[]
-        }
+fn project(table: &Table, names: &BTreeSet<String>) -> Table {
+    let are_kept = |list: &[String]| list.iter().all(|name| names.contains(name));
+    let kept = |list: &[String]| match are_kept(list) {
+        true => list.to_vec(),
+        false => Vec::new(),
     };
-    let kept_columns = table.columns.iter().filter(|column| is_kept(column.name));
-    let columns: &'static [Column] = kept_columns.copied().collect::<Vec<_>>().leak();
+    let kept_columns = table.columns.iter().filter(|it| names.contains(&it.name));
+    let columns: Arc<[Arc<Column>]> = kept_columns.cloned().collect();
     let index = |old: usize| {
-        let name = table.columns[old].name;
-        columns.iter().position(|column| column.name == name)
+        let name = &table.columns[old].name;
+        columns.iter().position(|column| column.name == *name)
     };
-    let fields = table.fields.iter().filter_map(|&field| index(field));
-    let references: Vec<Reference> = table
-        .references
-        .iter()
-        .filter(|one| one.columns.iter().all(|name| is_kept(name)))
-        .copied()
-        .collect();
+    let references = table.references.iter();
+    let has_mandatory = columns.iter().any(|column| column.mandatory);
     Table {
-        columns,
-        fields: fields.collect::<Vec<_>>().leak(),
-        required: table
-            .required
-            .filter(|_| columns.iter().any(|column| column.mandatory)),
-        entity: kept(table.entity),
-        primary_key: kept(table.primary_key),
-        references: references.leak(),
+        fields: table.fields.iter().copied().filter_map(index).collect(),
+        required: table.required.clone().filter(|_| has_mandatory),
+        entity: kept(&table.entity),
+        primary_key: kept(&table.primary_key),
+        references: references
+            .filter(|one| are_kept(&one.columns))
+            .cloned()
+            .collect(),
         time: table.time.and_then(index),
-        ..*table
+        columns: Arc::clone(&columns),
+        ..table.clone()
     }
 }
 
@@ -125,28 +115,32 @@ mod tests {
     fn a_selection_keeps_the_order_of_the_table_and_what_needs_only_its_columns() {
         let trace = &TRACES[0];
         let table = &trace.tables[0];
-        let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+        let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
         let time = table.time.expect("the first table has a time");
         let (first, last) = (names[0], names[names.len() - 1]);
-        let selected = trace.with_columns([(table.name, last), (table.name, first)]);
-        let projected = selected.table(table.name).unwrap();
-        let found: Vec<&str> = projected.columns.iter().map(|column| column.name).collect();
+        let selected = trace.with_columns([(&*table.name, last), (&*table.name, first)]);
+        let projected = selected.table(&table.name).unwrap();
+        let found: Vec<&str> = projected
+            .columns
+            .iter()
+            .map(|column| &*column.name)
+            .collect();
         assert_eq!(found, [first, last]);
         assert_eq!(projected.fields, [0, 1]);
         let is_kept = names[time] == first || names[time] == last;
         assert_eq!(projected.time.is_some(), is_kept);
         let other = &trace.tables[1];
-        assert_eq!(selected.table(other.name), Some(other));
-        let again = trace.with_columns([(table.name, last), (table.name, first)]);
+        assert_eq!(selected.table(&other.name), Some(other));
+        let again = trace.with_columns([(&*table.name, last), (&*table.name, first)]);
         assert!(std::ptr::eq(selected, again));
         assert!(std::ptr::eq(selected.with_columns([]), trace));
         // What a manifest may name, and no trace has.
         let odd = [
-            (table.name, "no such column"),
+            (&*table.name, "no such column"),
             ("no such table", first),
-            (table.name, last),
-            (table.name, last),
-            (table.name, first),
+            (&*table.name, last),
+            (&*table.name, last),
+            (&*table.name, first),
         ];
         assert!(std::ptr::eq(trace.with_columns(odd), selected));
     }

@@ -49,8 +49,11 @@ fn partitions(trace: &Trace, table: &Table) -> Vec<Partition> {
 }
 
 /// The one table that was asked for, or all tables with the derived ones last.
-fn chosen_tables<'a>(trace: &Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
-    table.map_or_else(|| trace.all_tables().collect(), |table| vec![table])
+fn chosen_tables<'a>(trace: &'a Trace, table: Option<&'a Table>) -> Vec<&'a Table> {
+    match table {
+        Some(table) => vec![table],
+        None => trace.all_tables().map(|table| &**table).collect(),
+    }
 }
 
 /// The number of a column's field in a file, counted from 1; `None` if the files lack the column.
@@ -64,15 +67,15 @@ fn field_number(table: &Table, column: usize) -> Option<usize> {
 
 /// A column and everything nested in it, each with its path, such as `usage.cpus`. `[]` is the path of
 /// a list's item.
-fn with_nested(column: &'static Column) -> Vec<(String, &'static Column)> {
+fn with_nested(column: &Column) -> Vec<(String, &Column)> {
     let mut found = vec![(column.name.to_owned(), column)];
-    for field in column.fields {
+    for field in &column.fields {
         for (path, nested) in with_nested(field) {
             let path = match column.kind {
                 Kind::List => format!(
                     "{}[]{}",
                     column.name,
-                    path.strip_prefix(field.name).unwrap_or_default()
+                    path.strip_prefix(&*field.name).unwrap_or_default()
                 ),
                 _ => format!("{}.{path}", column.name),
             };
@@ -95,14 +98,15 @@ fn extent(table: &Table) -> String {
 
 /// How many rows were published, and who counted them.
 fn published(table: &Table) -> String {
-    match table.published {
+    match &table.published {
         Some(Published {
             rows,
             confidence,
             source,
+            ..
         }) => format!(
             "Published rows: {} ({}). {source}",
-            group_digits(rows),
+            group_digits(*rows),
             confidence.name()
         ),
         None => "The number of published rows is unknown.".to_owned(),
@@ -113,7 +117,7 @@ fn published(table: &Table) -> String {
 fn shards(table: &Table) -> Vec<String> {
     let sentences = table.shards.iter().map(|one| {
         let plural = if one.count == 1 { "" } else { "s" };
-        let end = one.rows.map_or(".".to_owned(), |rows| {
+        let end = one.rows.as_ref().map_or(".".to_owned(), |rows| {
             let (count, confidence) = (group_digits(rows.rows), rows.confidence.name());
             format!(", {count} rows ({confidence}). {}", rows.source)
         });
@@ -187,7 +191,7 @@ pub fn remark(column: &Column) -> String {
 }
 
 /// The ranges of a column, each with its bounds such as `100 to 115` or `from 360`.
-fn spans(column: &Column) -> Vec<(String, &'static Range)> {
+fn spans(column: &Column) -> Vec<(String, &Range)> {
     let spans = column.ranges.iter().map(|range| {
         let span = match range.to {
             Some(to) if to == range.from => to.to_string(),
@@ -224,12 +228,12 @@ mod tests {
             for form in forms {
                 let whole = form(trace, None);
                 assert!(whole.ends_with('\n') && !whole.ends_with("\n\n"));
-                for table in trace.tables {
+                for table in &trace.tables {
                     let alone = form(trace, Some(table));
                     assert!(alone.ends_with('\n') && !alone.ends_with("\n\n"));
-                    for column in table.columns {
-                        assert!(whole.contains(column.name), "{}", column.name);
-                        assert!(alone.contains(column.name), "{}", column.name);
+                    for column in &*table.columns {
+                        assert!(whole.contains(&*column.name), "{}", column.name);
+                        assert!(alone.contains(&*column.name), "{}", column.name);
                     }
                 }
             }
@@ -245,7 +249,7 @@ mod tests {
     #[test]
     fn published_counts_have_a_source() {
         for trace in TRACES {
-            for table in trace.tables {
+            for table in &trace.tables {
                 let forms: [Render; 2] = [terminal, markdown];
                 // A text for a terminal is wrapped.
                 let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -254,7 +258,7 @@ mod tests {
                 }
             }
         }
-        let mut table = TRACES[0].tables[0];
+        let mut table = (*TRACES[0].tables[0]).clone();
         table.published = None;
         assert!(text(&TRACES[0], Some(&table), WIDTH).contains("published rows is unknown"));
     }

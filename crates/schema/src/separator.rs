@@ -8,12 +8,43 @@ pub enum Separator {
     /// One byte.
     Byte(u8),
     /// Several bytes, such as a semicolon and a tab.
-    Text(&'static str),
+    Text(SeparatorText),
     /// Spaces and tabs, one or more; those at the start and the end of a line separate nothing. No field is empty.
     Blanks,
 }
 
+/// The bytes of a separator, at most [`MOST`](Self::MOST).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeparatorText {
+    bytes: [u8; Self::MOST],
+    length: usize,
+}
+
+impl SeparatorText {
+    /// The most bytes of a separator.
+    pub const MOST: usize = 4;
+}
+
+impl std::ops::Deref for SeparatorText {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
 impl Separator {
+    /// A separator of several bytes.
+    ///
+    /// # Panics
+    /// If the text has more than [`SeparatorText::MOST`] bytes.
+    #[must_use]
+    pub fn several(text: &str) -> Self {
+        let (mut bytes, length) = ([0; SeparatorText::MOST], text.len());
+        bytes[..length].copy_from_slice(text.as_bytes());
+        Self::Text(SeparatorText { bytes, length })
+    }
+
     /// The fields of a line without its ending.
     ///
     /// # Example
@@ -23,7 +54,7 @@ impl Separator {
     ///
     /// let fields: Vec<_> = Separator::Blanks.fields(b"  1 \t23 ").collect();
     /// assert_eq!(fields, [2..3, 5..7]);
-    /// assert_eq!(Separator::Text(";\t").fields(b"1;\t;\t").count(), 3);
+    /// assert_eq!(Separator::several(";\t").fields(b"1;\t;\t").count(), 3);
     /// ```
     #[must_use]
     pub fn fields(self, line: &[u8]) -> Fields<'_> {
@@ -39,7 +70,7 @@ impl Separator {
     pub fn text(self) -> String {
         match self {
             Self::Byte(byte) => char::from(byte).to_string(),
-            Self::Text(text) => text.to_owned(),
+            Self::Text(text) => String::from_utf8_lossy(&text).into_owned(),
             Self::Blanks => " ".to_owned(),
         }
     }
@@ -82,7 +113,7 @@ impl Iterator for Fields<'_> {
             }
             Separator::Text(separator) => {
                 let mut windows = rest.windows(separator.len().max(1));
-                let end = windows.position(|window| window == separator.as_bytes());
+                let end = windows.position(|window| window == &*separator);
                 self.next = end.map(|end| start + end + separator.len());
                 end
             }
@@ -138,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(fields(blanks, line), expected, "{line:?}");
         }
-        let text = Separator::Text(";\t");
+        let text = Separator::several(";\t");
         for (line, expected) in [
             ("", &[""][..]),
             ("1;2;\t3", &["1;2", "3"]),

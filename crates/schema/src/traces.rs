@@ -40,7 +40,7 @@ struct Embedded {
     family: &'static str,
     names: Names,
     text: &'static str,
-    traces: OnceLock<&'static [Trace]>,
+    traces: OnceLock<Vec<Trace>>,
 }
 
 /// The names in a description, known without parsing it.
@@ -73,7 +73,7 @@ impl Embedded {
     ///
     /// # Panics
     /// If the description is wrong, which a test rules out.
-    fn traces(&self) -> &'static [Trace] {
+    fn traces(&'static self) -> &'static [Trace] {
         let parse = || {
             let traces = description::parse(self.text);
             traces.unwrap_or_else(|error| unreachable!("{}.toml: {error}", self.family))
@@ -98,7 +98,7 @@ impl Traces {
     /// ```
     /// use tracelake_schema::TRACES;
     ///
-    /// let table = TRACES[0].tables[0].name;
+    /// let table = &TRACES[0].tables[0].name;
     /// assert_eq!(TRACES.of_file(table).next(), Some(&TRACES[0]));
     /// assert_eq!(TRACES.of_file("notes.txt").count(), 0);
     /// ```
@@ -241,24 +241,27 @@ mod tests {
             let sorted = |names: &mut dyn Iterator<Item = &'static str>| -> BTreeSet<&str> {
                 names.collect()
             };
-            let tables = &mut traces.iter().flat_map(Trace::all_tables).map(|it| it.name);
+            let tables = &mut traces
+                .iter()
+                .flat_map(Trace::all_tables)
+                .map(|it| &*it.name);
             assert_eq!(sorted(&mut names.tables.iter().copied()), sorted(tables));
             let cells = traces.iter().filter_map(|trace| trace.cells.as_ref());
             let cell_names = &mut cells.flat_map(|cells| &cells.names).map(String::as_str);
             assert_eq!(sorted(&mut names.cells.iter().copied()), sorted(cell_names));
             let locations = traces.iter().flat_map(|trace| &trace.locations);
-            let mut tables = traces.iter().flat_map(|trace| trace.tables);
+            let mut tables = traces.iter().flat_map(|trace| &trace.tables);
             let is_simulated = tables.all(|table| !table.synthetic.is_empty());
             assert_eq!(names.is_simulated, is_simulated);
             let urls = &mut locations.map(|location| &*location.url);
             assert_eq!(sorted(&mut names.urls.iter().copied()), sorted(urls));
             for trace in traces {
                 let archives = trace.archives.iter().flat_map(|archive| &archive.names);
-                let namings = trace.tables.iter().map(|table| table.naming);
-                let patterns = namings.flat_map(|it| it.patterns.iter().chain(it.also));
+                let namings = trace.tables.iter().map(|table| &table.naming);
+                let patterns = namings.flat_map(|it| it.patterns.iter().chain(&it.also));
                 let files = archives
                     .map(String::as_str)
-                    .chain(patterns.map(|pattern| pattern.text));
+                    .chain(patterns.map(|pattern| &*pattern.text));
                 let cells = trace.cells.as_ref().map(|cells| &*cells.directory);
                 for file in files.chain(cells) {
                     let of_file = TRACES.of_file(file.split('{').next().unwrap());
@@ -277,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_field_is_a_column_and_none_is_there_twice() {
-        for table in TRACES.iter().flat_map(|trace| trace.tables) {
+        for table in TRACES.iter().flat_map(|trace| &trace.tables) {
             let fields: BTreeSet<usize> = table.fields.iter().copied().collect();
             assert_eq!(fields.len(), table.fields.len(), "{}", table.name);
             assert!(

@@ -1,62 +1,63 @@
 //! A table with every kind of column, and its rows as values of JSON.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::{Value, json};
-use tracelake_schema::{Column, Csv, Files, Kind, Naming, Sentinel, Syntax, Table, Zone};
+use tracelake_schema::{Column, Kind, Sentinel, Syntax, Table, Zone};
 
 /// A column of a made-up table.
 #[must_use]
-pub const fn column(
-    name: &'static str,
+pub fn column(
+    name: &str,
     kind: Kind,
     mandatory: bool,
-    fields: &'static [Column],
+    fields: impl IntoIterator<Item = Column>,
 ) -> Column {
     Column {
         mandatory,
-        fields,
+        fields: fields.into_iter().map(Arc::new).collect(),
         ..Column::plain(name, kind)
     }
 }
 
 /// A table with every kind of column, and structs in lists.
-pub const TABLE: Table = Table {
-    name: "jobs",
-    summary: "",
-    columns: &[
+pub static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
+    let columns = [
         Column {
-            sentinels: &[Sentinel {
+            sentinels: [Sentinel {
                 value: i64::MAX,
-                name: "AFTER",
-                also: Some("18446744073709551615"),
-                doc: "",
-            }],
-            unit: Some("microseconds"),
-            ..column("time", Kind::Integer, true, &[])
+                name: "AFTER".to_owned(),
+                also: Some("18446744073709551615".to_owned()),
+                doc: String::new(),
+            }]
+            .into(),
+            unit: Some("microseconds".to_owned()),
+            ..column("time", Kind::Integer, true, [])
         },
-        column("event", Kind::Code, false, &[]),
-        column("share", Kind::Float, false, &[]),
-        column("done", Kind::Boolean, false, &[]),
-        column("user", Kind::Text, false, &[]),
+        column("event", Kind::Code, false, []),
+        column("share", Kind::Float, false, []),
+        column("done", Kind::Boolean, false, []),
+        column("user", Kind::Text, false, []),
         column(
             "usage",
             Kind::Struct,
             false,
-            &[
-                column("cpus", Kind::Float, false, &[]),
-                column("memory", Kind::Float, false, &[]),
+            [
+                column("cpus", Kind::Float, false, []),
+                column("memory", Kind::Float, false, []),
             ],
         ),
         column(
             "rules",
             Kind::List,
             false,
-            &[column(
+            [column(
                 "item",
                 Kind::Struct,
                 true,
-                &[
-                    column("name", Kind::Text, true, &[]),
-                    column("relation", Kind::Code, false, &[]),
+                [
+                    column("name", Kind::Text, true, []),
+                    column("relation", Kind::Code, false, []),
                 ],
             )],
         ),
@@ -64,26 +65,16 @@ pub const TABLE: Table = Table {
             "after",
             Kind::List,
             false,
-            &[column("item", Kind::Integer, true, &[])],
+            [column("item", Kind::Integer, true, [])],
         ),
-        column("since", Kind::DateTime(Zone::Published), false, &[]),
-    ],
-    fields: &[0, 1, 2, 3, 4, 5, 6, 7, 8],
-    files: Files::Whole,
-    naming: Naming::NONE,
-    csv: Csv::PLAIN,
-    syntax: Syntax::Json,
-    parquet: false,
-    published: None,
-    shards: &[],
-    required: None,
-    entity: &[],
-    primary_key: &[],
-    references: &[],
-    parts: 0,
-    time: Some(0),
-    synthetic: "",
-};
+        column("since", Kind::DateTime(Zone::Published), false, []),
+    ];
+    Arc::new(Table {
+        syntax: Syntax::Json,
+        time: Some(0),
+        ..Table::plain("jobs", columns)
+    })
+});
 
 /// Formats a value as Python prints it, with numpy's spaces in lists or with commas.
 fn python(value: &Value, column: &Column, numpy: bool) -> String {
@@ -121,7 +112,7 @@ fn python(value: &Value, column: &Column, numpy: bool) -> String {
         }
         Value::Object(_) => {
             let named = column.fields.iter().map(|field| {
-                let value = python(&value[field.content], field, numpy);
+                let value = python(&value[&*field.content], field, numpy);
                 format!("'{}': {value}", field.content)
             });
             format!("{{{}}}", named.collect::<Vec<_>>().join(", "))
@@ -140,7 +131,7 @@ fn python(value: &Value, column: &Column, numpy: bool) -> String {
 #[must_use]
 pub fn quoted_line(row: &Value, numpy: bool, always: bool) -> String {
     let fields = TABLE.columns.iter().map(|column| {
-        let field = match &row[column.content] {
+        let field = match &row[&*column.content] {
             Value::Null => return String::new(),
             Value::String(text) => text.clone(),
             value => python(value, column, numpy),
@@ -197,7 +188,7 @@ pub fn mutations(value: &Value, column: &Column) -> Vec<Value> {
         Value::String(text) => vec![json!(format!("{text}="))],
         Value::Object(named) => {
             let others = column.fields.iter().flat_map(|field| {
-                let others = mutations(&value[field.content], field).into_iter();
+                let others = mutations(&value[&*field.content], field).into_iter();
                 others.map(move |other| {
                     let mut changed = named.clone();
                     changed.insert(field.content.to_owned(), other);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
@@ -16,60 +17,51 @@ use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::output::OutputSettings;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_schema::{Column, Files, Kind, Syntax, Table};
+use tracelake_schema::{Column, Kind, Syntax, Table};
 use tracelake_source::Source;
 
+use crate::every_kind;
 use crate::lake::read_parquet;
 
 /// A column that has other ones in it. Some names are mandatory: those of the time, of an element and of a list.
-pub const fn column(name: &'static str, kind: Kind, fields: &'static [Column]) -> Column {
-    Column {
-        mandatory: matches!(name.as_bytes(), b"time" | b"t" | b"item" | b"after"),
-        fields,
-        ..Column::plain(name, kind)
-    }
+pub fn column(name: &str, kind: Kind, fields: impl IntoIterator<Item = Column>) -> Column {
+    let mandatory = matches!(name, "time" | "t" | "item" | "after");
+    every_kind::column(name, kind, mandatory, fields)
 }
 
 /// The table as JSON lines.
-pub static JSON: Table = Table {
-    name: "steps",
-    summary: "",
-    columns: &[
+pub static JSON: LazyLock<Arc<Table>> = LazyLock::new(|| {
+    let columns = [
         // Before the time, so that its column chunk is not the one of its index.
         column(
             "usage",
             Kind::Struct,
-            &[
-                column("cpus", Kind::Float, &[]),
-                column("memory", Kind::Float, &[]),
+            [
+                column("cpus", Kind::Float, []),
+                column("memory", Kind::Float, []),
             ],
         ),
-        column("time", Kind::Integer, &[]),
-        column("user", Kind::Text, &[]),
-        column("after", Kind::List, &[column("item", Kind::Integer, &[])]),
-    ],
-    fields: &[0, 1, 2, 3],
-    files: Files::Whole,
-    naming: tracelake_schema::Naming::NONE,
-    csv: tracelake_schema::Csv::PLAIN,
-    syntax: Syntax::Json,
-    parquet: false,
-    parts: 0,
-    published: None,
-    shards: &[],
-    required: None,
-    entity: &[],
-    primary_key: &[],
-    references: &[],
-    time: Some(1),
-    synthetic: "",
-};
+        column("time", Kind::Integer, []),
+        column("user", Kind::Text, []),
+        column("after", Kind::List, [column("item", Kind::Integer, [])]),
+    ];
+    Arc::new(Table {
+        syntax: Syntax::Json,
+        time: Some(1),
+        ..Table::plain("steps", columns)
+    })
+});
 
 /// The table as quoted CSV.
-pub static QUOTED: Table = Table {
-    syntax: Syntax::QuotedCsv,
-    ..JSON
-};
+pub static QUOTED: LazyLock<Arc<Table>> = LazyLock::new(|| as_quoted(&JSON));
+
+/// A table whose files are quoted CSV.
+pub fn as_quoted(table: &Table) -> Arc<Table> {
+    Arc::new(Table {
+        syntax: Syntax::QuotedCsv,
+        ..table.clone()
+    })
+}
 
 /// The header of the quoted CSV.
 pub const HEADER: &str = "usage,time,user,after\n";
@@ -192,7 +184,7 @@ pub fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> b
             value.is_object()
                 && inner
                     .into_iter()
-                    .all(|(field, array)| equal(field, &value[field.content], array, row))
+                    .all(|(field, array)| equal(field, &value[&*field.content], array, row))
         }
         Kind::List => {
             let found = array.as_list::<i32>().value(row);

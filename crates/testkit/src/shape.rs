@@ -45,7 +45,7 @@ type Rows = Vec<Vec<String>>;
 /// Compares every table of which there are published rows in a directory.
 pub fn compare(trace: &'static Trace, published: &Path, generated: &Path) -> Vec<Pair> {
     let mut pairs = Vec::new();
-    for table in trace.tables {
+    for table in &trace.tables {
         let real = read(published, table);
         if real.is_empty() {
             continue;
@@ -68,9 +68,12 @@ pub fn compare(trace: &'static Trace, published: &Path, generated: &Path) -> Vec
 /// one time and of one type of event.
 fn alike(table: &Table, real: &Rows, mut synthetic: Rows) -> Rows {
     for (field, &column) in table.fields.iter().enumerate() {
-        let quantity = table.columns[column].synthetic;
+        let quantity = &table.columns[column].synthetic;
         let value = &real[0][field];
-        if matches!(quantity, "event.time" | "event.type" | "usage.start") {
+        if matches!(
+            quantity.as_str(),
+            "event.time" | "event.type" | "usage.start"
+        ) {
             if real.iter().all(|row| row[field] == *value) {
                 synthetic.retain(|row| row[field] == *value);
             } else if quantity == "event.time" && real.iter().all(|row| row[field] != "0") {
@@ -87,7 +90,7 @@ fn read(directory: &Path, table: &Table) -> Rows {
     let plain = directory.join(format!("{}.csv", table.name));
     if plain.is_file() {
         text = fs::read_to_string(plain).expect("text");
-    } else if let Ok(entries) = fs::read_dir(directory.join(table.name)) {
+    } else if let Ok(entries) = fs::read_dir(directory.join(&*table.name)) {
         let mut files: Vec<PathBuf> = entries
             .map(|entry| entry.expect("an entry").path())
             .collect();

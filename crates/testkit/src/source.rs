@@ -52,7 +52,7 @@ pub fn row_with(table: &Table, column: &str, value: &[u8]) -> Vec<u8> {
         .iter()
         .position(|&field| field == index)
         .unwrap();
-    let mut fields: Vec<&[u8]> = good_row(table.name)
+    let mut fields: Vec<&[u8]> = good_row(&table.name)
         .as_bytes()
         .split(|&b| b == b',')
         .collect();
@@ -68,7 +68,7 @@ pub fn byte_of(table: &Table, column: &str) -> usize {
         .iter()
         .position(|&field| field == index)
         .unwrap();
-    let before = good_row(table.name).split(',').take(position);
+    let before = good_row(&table.name).split(',').take(position);
     before.map(|field| field.len() + 1).sum::<usize>() + 1
 }
 
@@ -99,11 +99,11 @@ impl Scratch {
     /// A source of every table in `parts` parts where the trace has several.
     pub fn with_sample(parts: u32, rows: usize) -> Self {
         let scratch = Self::new();
-        for table in trace().tables {
+        for table in &trace().tables {
             let total = table.parts.min(parts);
             for number in 0..total {
                 let text = rows::sample(table, number, rows);
-                scratch.part(table.name, number, total, text.as_bytes());
+                scratch.part(&table.name, number, total, text.as_bytes());
             }
         }
         scratch

@@ -92,7 +92,7 @@ fn files(
             file_number: part.file_number,
             cell: part.cell,
         });
-        found.push((table, files.collect()));
+        found.push((&**table, files.collect()));
     }
     match only.filter(|_| found.is_empty()) {
         Some(table) => Err(usage(format!("the lake has no table {}", table.name))

@@ -31,7 +31,7 @@ pub(super) fn verify_derived(
     let wrong = |reason: String| {
         Err(corrupt(reason)
             .at(&path)
-            .field(derived.table.name)
+            .field(&*derived.table.name)
             .hint("convert into another directory, or again with --overwrite"))
     };
     let from = &part.source.path;

@@ -137,7 +137,7 @@ pub struct TableInventory {
     /// The size of its files in bytes; `None` if that of one isn't known.
     pub bytes: Option<u64>,
     /// The unit of its time column, such as `microseconds`.
-    pub time_unit: Option<&'static str>,
+    pub time_unit: Option<String>,
     /// The smallest value of its time column; of a lake only.
     pub time_min: Option<i64>,
     /// The largest value of its time column; of a lake only.
@@ -336,7 +336,7 @@ fn add_remaining(
                     .and_then(|table| published_rows(table, cell)),
                 more_than_published: None,
                 bytes: Some(0),
-                time_unit: trace.table(name).and_then(time_unit),
+                time_unit: trace.table(name).and_then(|table| time_unit(table)),
                 time_min: None,
                 time_max: None,
                 times: None,
@@ -359,8 +359,8 @@ fn add_remaining(
 /// The tables of parts that are made.
 fn tables_of(trace: &'static Trace, parts: &Parts) -> Vec<TableFacts> {
     let tables = trace.all_tables().filter_map(|table| {
-        let mut facts = TableFacts::new(table.name, String::new());
-        parts_of(parts, table.name).for_each(|(_, part)| facts.push(part.clone()));
+        let mut facts = TableFacts::new(&table.name, String::new());
+        parts_of(parts, &table.name).for_each(|(_, part)| facts.push(part.clone()));
         (!facts.parts.is_empty()).then_some(facts)
     });
     tables.collect()
@@ -393,7 +393,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             more_than_published: table
                 .and_then(|table| facts.more_than_published(table, &manifest.origin.options)),
             bytes: sum(facts.parts.iter().map(|part| Some(part.output.bytes))),
-            time_unit: table.and_then(time_unit),
+            time_unit: table.and_then(|table| time_unit(table)),
             time_min,
             time_max,
             times: times.map(|(column, (min, max))| [min, max].map(|time| shown(column, time))),
@@ -402,8 +402,8 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     let by_cell = manifest.tables.iter().flat_map(TableFacts::by_cell);
     let tables: Vec<TableInventory> = by_cell.map(inventory).collect();
     let cells = manifest.cells();
-    let names = known.into_iter().flat_map(|trace| trace.tables);
-    let absent = names.flat_map(|table| absent(table.name, &tables, &cells));
+    let names = known.into_iter().flat_map(|trace| &trace.tables);
+    let absent = names.flat_map(|table| absent(&table.name, &tables, &cells));
     Inventory {
         what: "lake",
         synthetic: manifest.origin.synthetic,
@@ -459,7 +459,7 @@ fn absent(
 fn missing(gaps: &[TableGap], table: &str, cell: Option<CellName>) -> Vec<u32> {
     let of_table = gaps
         .iter()
-        .filter(|gap| (gap.table, gap.cell) == (table, cell));
+        .filter(|gap| gap.table == table && gap.cell == cell);
     let runs = of_table.flat_map(|gap| match &gap.gap {
         Gap::Parts { missing, .. } => &missing[..],
         Gap::Absent | Gap::Rows { .. } => &[],
@@ -473,13 +473,13 @@ fn published_rows(table: &Table, cell: Option<CellName>) -> Option<u64> {
 }
 
 /// The unit of a table's time column, such as `microseconds`.
-fn time_unit(table: &Table) -> Option<&'static str> {
+fn time_unit(table: &Table) -> Option<String> {
     let column = &table.columns[table.time?];
     if matches!(column.kind, Kind::DateTime(_)) {
-        return Some("microseconds");
+        return Some("microseconds".to_owned());
     }
-    let unit = column.unit?;
-    unit.split_once(" since ").map(|(unit, _)| unit)
+    let unit = column.unit.as_deref()?;
+    unit.split_once(" since ").map(|(unit, _)| unit.to_owned())
 }
 
 fn inspect_source(

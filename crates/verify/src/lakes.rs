@@ -18,7 +18,7 @@ use tracelake_core::words::several;
 use tracelake_lake::inside;
 use tracelake_lake::manifest::{Manifest, PartFacts};
 use tracelake_location::Location;
-use tracelake_schema::{Column, Table, Trace};
+use tracelake_schema::{Table, Trace};
 
 use super::finding::corrupt;
 use super::output::Output;
@@ -158,7 +158,7 @@ fn by_row(
             let reason = format!("has no part {} of {}", part.key(), table.name);
             compared
                 .findings
-                .push(corrupt(reason).at(other.root).field(table.name));
+                .push(corrupt(reason).at(other.root).field(&*table.name));
             continue;
         };
         // Their digests were checked.
@@ -221,7 +221,7 @@ fn as_multisets(
     let reason = format!("{what} has {own_rows}, and {other_rows} in {other}; they differ");
     compared
         .findings
-        .push(corrupt(reason).at(one).field(table.name));
+        .push(corrupt(reason).at(one).field(&*table.name));
     let differing = found.into_values().filter(|(surplus, _)| *surplus != 0);
     for (surplus, row) in differing.take(NAMED) {
         let (has, lacks) = if surplus > 0 {
@@ -236,7 +236,7 @@ fn as_multisets(
         let reason = format!("has a row that {lacks} lacks{times}: {row}");
         compared
             .findings
-            .push(corrupt(reason).at(has).field(table.name));
+            .push(corrupt(reason).at(has).field(&*table.name));
     }
     Ok(())
 }
@@ -287,7 +287,7 @@ impl<'a> Rows<'a> {
             .fields()
             .iter()
             .map(|field| field.name().as_str());
-        if !names.eq(table.columns.iter().map(|column| column.name)) {
+        if !names.eq(table.columns.iter().map(|column| &*column.name)) {
             let reason = "has other columns than the other lake";
             return Err(Error::new(ErrorKind::Usage, reason)
                 .at(path)
@@ -324,9 +324,14 @@ impl<'a> Rows<'a> {
         let Some(row) = self.next.checked_sub(1) else {
             return "no more rows".to_owned();
         };
-        let columns: Vec<&Column> = table.columns.iter().collect();
         let mut json = Vec::new();
-        write_group(&columns, |column| column.name, &self.batch, row, &mut json);
+        write_group(
+            &table.columns,
+            |column| &column.name,
+            &self.batch,
+            row,
+            &mut json,
+        );
         let number = self.before + self.next as u64;
         format!("{}, row {number} of {}", escape(&json, SHOWN), self.path)
     }
@@ -338,7 +343,7 @@ impl<'a> Rows<'a> {
             self.described(table),
             other.described(table)
         );
-        corrupt(reason).at(&self.path).field(table.name)
+        corrupt(reason).at(&self.path).field(&*table.name)
     }
 }
 

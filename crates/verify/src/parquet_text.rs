@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -25,7 +26,7 @@ use tracelake_source::WholeFile;
 /// The lines of a Parquet file.
 pub(super) struct ParquetText {
     batches: ParquetRecordBatchReader,
-    columns: Vec<&'static Column>,
+    columns: Vec<Arc<Column>>,
     lines: Vec<u8>,
     read: usize,
 }
@@ -56,11 +57,13 @@ impl ParquetText {
             order.rules.time.map(|rule| rule.field),
         ];
         let rules = rules.into_iter().flatten().filter(|field| {
-            field.position.is_some() && order.table.column(field.column.name).is_none()
+            field.position.is_some() && order.table.column(&field.column.name).is_none()
         });
-        let columns: Vec<&'static Column> =
-            columns.chain(rules.map(|field| field.column)).collect();
-        let names = columns.iter().map(|column| column.content);
+        let columns: Vec<Arc<Column>> = columns
+            .chain(rules.map(|field| &order.whole.columns[field.index]))
+            .cloned()
+            .collect();
+        let names = columns.iter().map(|column| &*column.content);
         let mask = ProjectionMask::columns(file.parquet_schema(), names);
         let batches = file
             .with_projection(mask)
@@ -80,7 +83,7 @@ impl ParquetText {
         for row in 0..rows.len() {
             write_group(
                 &self.columns,
-                |column| column.content,
+                |column| &column.content,
                 &rows,
                 row,
                 &mut self.lines,
@@ -119,7 +122,7 @@ fn failed(error: ArrowError) -> io::Error {
 
 /// Writes the values of a row or a struct that aren't NULL, as JSON; `name` is that of a column among the values.
 pub(super) fn write_group(
-    columns: &[&Column],
+    columns: &[Arc<Column>],
     name: fn(&Column) -> &str,
     values: &StructArray,
     row: usize,
@@ -198,8 +201,7 @@ fn write_value(
             write_time(column, nanoseconds, out)
         }
         DataType::Struct(_) => {
-            let columns: Vec<&Column> = column.fields.iter().collect();
-            write_group(&columns, name, array.as_struct(), row, out);
+            write_group(&column.fields, name, array.as_struct(), row, out);
             Ok(())
         }
         DataType::List(_) => {
@@ -209,7 +211,7 @@ fn write_value(
                 if item > 0 {
                     out.push(b',');
                 }
-                match (items.is_null(item), column.fields) {
+                match (items.is_null(item), &column.fields[..]) {
                     (false, [of, ..]) => write_value(of, name, &items, item, out),
                     _ => out.extend_from_slice(b"null"),
                 }

@@ -4,6 +4,7 @@
 //! as deep as the table does, whatever the text holds.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, cast::AsArray};
@@ -24,7 +25,7 @@ pub(super) enum ParsedValue {
     Text(String),
     List(Vec<ParsedValue>),
     /// Only the fields that are present.
-    Struct(Vec<(&'static str, ParsedValue)>),
+    Struct(Vec<(String, ParsedValue)>),
 }
 
 impl fmt::Display for ParsedValue {
@@ -48,7 +49,7 @@ impl fmt::Display for ParsedValue {
 
 /// The values of a row, one for each column of the table; the error says why there are none.
 pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<ParsedValue>, String> {
-    let columns: Vec<&Column> = order.table.columns.iter().collect();
+    let columns: Vec<&Column> = order.table.columns.iter().map(|it| &**it).collect();
     values_of(order, record, &columns)
 }
 
@@ -64,7 +65,7 @@ pub(super) fn values_of(
         serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
         let line = str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let mut reader = ValueReader::new(line, Syntax::Json);
-        let row = reader.fields(order.whole.columns, is_wanted)?;
+        let row = reader.fields(&order.whole.columns, is_wanted)?;
         reader.end()?;
         let value = |column: &&Column| {
             let mut fields = row.iter();
@@ -149,7 +150,7 @@ impl<'a> ValueReader<'a> {
         self.rest = self.rest.trim_start();
         match (self.rest.chars().next(), column.kind) {
             (Some('{'), Kind::Struct) => {
-                let fields = self.fields(column.fields, |_| true);
+                let fields = self.fields(&column.fields, |_| true);
                 fields.map(ParsedValue::Struct)
             }
             (Some('['), Kind::List) => self.items(column),
@@ -163,10 +164,10 @@ impl<'a> ValueReader<'a> {
     /// skipped.
     fn fields(
         &mut self,
-        columns: &'static [Column],
+        columns: &[Arc<Column>],
         is_wanted: impl Fn(&Column) -> bool,
-    ) -> Result<Vec<(&'static str, ParsedValue)>, String> {
-        let mut fields: Vec<(&str, ParsedValue)> = Vec::new();
+    ) -> Result<Vec<(String, ParsedValue)>, String> {
+        let mut fields: Vec<(String, ParsedValue)> = Vec::new();
         self.expect('{')?;
         if self.takes('}') {
             return Ok(fields);
@@ -189,7 +190,7 @@ impl<'a> ValueReader<'a> {
                 true => self.value(column)?,
                 false => self.skip()?,
             };
-            fields.push((column.content, value));
+            fields.push((name, value));
             if self.takes('}') {
                 return Ok(fields);
             }
@@ -375,9 +376,9 @@ pub(super) fn equals(
 }
 
 /// The other spellings of sentinels, each with its value.
-fn other_spellings(column: &Column) -> impl Iterator<Item = (&'static str, i64)> {
+fn other_spellings(column: &Column) -> impl Iterator<Item = (&str, i64)> {
     let sentinels = column.sentinels.iter();
-    sentinels.filter_map(|sentinel| Some((sentinel.also?, sentinel.value)))
+    sentinels.filter_map(|sentinel| Some((sentinel.also.as_deref()?, sentinel.value)))
 }
 
 /// How many integers in a value use another spelling of a sentinel.
@@ -400,7 +401,7 @@ fn count(column: &Column, value: &ParsedValue, has: fn(&Column, &str) -> bool) -
         ParsedValue::Null => 0,
         ParsedValue::Struct(fields) => {
             let columns = column.fields.iter();
-            let in_field = |field: &Column| {
+            let in_field = |field: &Arc<Column>| {
                 let value = fields.iter().find(|(name, _)| *name == field.content);
                 value.map_or(0, |(_, value)| count(field, value, has))
             };
@@ -433,10 +434,10 @@ mod tests {
 
     #[test]
     fn python_is_read() {
-        let (structs, lists) = (TABLE.columns[5], TABLE.columns[7]);
-        let name = structs.fields[0].content;
+        let (structs, lists) = (&TABLE.columns[5], &TABLE.columns[7]);
+        let name = &structs.fields[0].content;
         let text = format!("{{'{name}': 0.5}}");
-        assert_eq!(python(structs.name, &text), Ok(format!("{{{name}: 0.5}}")));
+        assert_eq!(python(&structs.name, &text), Ok(format!("{{{name}: 0.5}}")));
         for (text, read) in [
             ("[1 2\n 3]", "[1, 2, 3]"),
             ("[007, 00, -0]", "[007, 00, -0]"),
@@ -444,12 +445,12 @@ mod tests {
             ("[]", "[]"),
             ("['\\\\x41 \\x41\\u00e9\\n']", "[\\x41 Aé\n]"),
         ] {
-            assert_eq!(python(lists.name, text), Ok(read.to_owned()));
+            assert_eq!(python(&lists.name, text), Ok(read.to_owned()));
         }
         for broken in ["[", "[1", "[1]]", "['a", "[{]", ""] {
-            python(lists.name, broken).unwrap_err();
+            python(&lists.name, broken).unwrap_err();
         }
-        python(lists.name, &"[".repeat(1 << 20)).unwrap_err();
+        python(&lists.name, &"[".repeat(1 << 20)).unwrap_err();
     }
 
     #[test]

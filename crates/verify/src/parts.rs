@@ -68,7 +68,7 @@ impl<'a> LakeView<'a> {
             corrupt(format!("the manifest names the unknown table '{shown}'")).at(self.root)
         })?;
         self.context.emit(Event::Started {
-            table: table.name,
+            table: &table.name,
             part: part.key(),
         });
         let path = verify_file(self.context, self.root, &part.output)?;
@@ -81,7 +81,7 @@ impl<'a> LakeView<'a> {
             catch(|| self.verify_output(table, part, &path, rejects.as_ref(), of_source, source))
                 .map_err(|error| error.or_at(path))?;
         self.context.emit(Event::Verified {
-            table: table.name,
+            table: &table.name,
             part: part.key(),
             rows: part.rows_out,
         });
@@ -116,10 +116,13 @@ impl<'a> LakeView<'a> {
             return Err(corrupt(reason).at(path).hint(OTHER_LAKE));
         }
         if let Some(time) = table.time
-            && output.range(table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
+            && output.range(&table.columns[time].name)?.unzip() != (part.time_min, part.time_max)
         {
             let reason = "its time range is not the one in the manifest";
-            return Err(corrupt(reason).at(path).field(table.name).hint(OTHER_LAKE));
+            return Err(corrupt(reason)
+                .at(path)
+                .field(&*table.name)
+                .hint(OTHER_LAKE));
         }
         let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
             return Ok(0);

@@ -247,19 +247,19 @@ fn count(fields: usize) -> u32 {
 
 /// Whether a column selects rows and isn't one of the lake.
 fn is_left_out(order: &FieldOrder, column: Option<&str>) -> bool {
-    let key = order.rules.sample.map(|rule| rule.field.column.name);
-    let time = order.rules.time.map(|rule| rule.field.column.name);
+    let key = order.rules.sample.map(|rule| &*rule.field.column.name);
+    let time = order.rules.time.map(|rule| &*rule.field.column.name);
     column
         .is_some_and(|name| [key, time].contains(&Some(name)) && order.table.column(name).is_none())
 }
 
 /// The column and the reason of the first fault in a row of CSV, in a column that the lake has.
-fn first_fault(order: &FieldOrder, fields: &ByteRecord) -> Option<(&'static str, String)> {
+fn first_fault<'a>(order: &'a FieldOrder, fields: &ByteRecord) -> Option<(&'a str, String)> {
     let in_lake = order.fields.iter().zip(fields);
     let mut in_lake = in_lake.filter(|(field, _)| field.index.is_some());
     in_lake.find_map(|(field, text)| {
         let fault = plain_fault(order, field, text)?;
-        Some((field.column.name, with_value(fault, text)))
+        Some((&*field.column.name, with_value(fault, text)))
     })
 }
 
@@ -335,7 +335,10 @@ fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fau
             .is_none()
             .then(|| date_time_fault(text, zone)),
         _ => {
-            let mut others = column.sentinels.iter().filter_map(|sentinel| sentinel.also);
+            let mut others = column
+                .sentinels
+                .iter()
+                .filter_map(|sentinel| sentinel.also.as_deref());
             let is_known = integer.is_some() || others.any(|other| other == text);
             (!is_known).then(|| integer_fault(text, 64))
         }
@@ -396,24 +399,23 @@ fn plain_field<'a>(
 
 /// Strips the name of a column from the start of a path such as `usage.cpus` or `rules[1].name`.
 fn path_in<'a>(column: &Column, path: &'a str) -> Option<&'a str> {
-    let rest = path.strip_prefix(column.name)?;
+    let rest = path.strip_prefix(&*column.name)?;
     (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)
 }
 
 /// The value at a path, and its column.
 fn find<'a>(
-    order: &FieldOrder,
+    order: &'a FieldOrder,
     values: &'a [ParsedValue],
     path: &str,
-) -> Option<(&'static Column, &'a ParsedValue)> {
-    let columns: &'static [Column] = order.table.columns;
-    let mut columns = columns.iter().zip(values);
+) -> Option<(&'a Column, &'a ParsedValue)> {
+    let mut columns = order.table.columns.iter().zip(values);
     let (mut column, mut value, mut rest) = columns.find_map(|(column, value)| {
         let rest = path_in(column, path)?;
         Some((column, value, rest))
     })?;
     while !rest.is_empty() {
-        let fields: &'static [Column] = column.fields;
+        let fields = &column.fields;
         (column, value, rest) = match (value, rest.strip_prefix('.')) {
             (ParsedValue::Struct(members), Some(path)) => {
                 let mut fields = fields.iter();
@@ -481,12 +483,9 @@ fn value_fault(
 #[cfg(test)]
 mod tests {
     use tracelake_encode::value;
-    use tracelake_schema::Table;
-    use tracelake_testkit::every_kind::TABLE;
+    use tracelake_testkit::every_kind::TABLE as ROWS;
 
     use super::*;
-
-    static ROWS: Table = TABLE;
 
     fn field(name: &str) -> (FieldOrder, Field) {
         let order = FieldOrder::built_in(&ROWS, "here");
@@ -500,8 +499,8 @@ mod tests {
         let (order, field) = field("time");
         let column = Column {
             kind,
-            sentinels: &[],
-            ..*field.column
+            sentinels: Default::default(),
+            ..field.column.clone()
         };
         (order, column)
     }

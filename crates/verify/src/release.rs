@@ -115,7 +115,7 @@ mod tests {
         assert!(checked(&found, Allow::default()).is_none());
 
         found.gaps.push(TableGap {
-            table: "jobs",
+            table: "jobs".to_owned(),
             cell: Some("b"),
             gap: Gap::Rows {
                 read: 7,

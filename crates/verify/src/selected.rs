@@ -67,7 +67,7 @@ fn field(
 fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
     let column = field.column;
     let mut sentinels = column.sentinels.iter();
-    let sentinel = sentinels.find(|sentinel| sentinel.also == Some(text));
+    let sentinel = sentinels.find(|sentinel| sentinel.also.as_deref() == Some(text));
     let may_be_float = column.spelling.integral_floats || field.accept.integral_floats;
     let value = match sentinel {
         Some(sentinel) => Some(sentinel.value),
@@ -79,12 +79,9 @@ fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
 
 #[cfg(test)]
 mod tests {
-    use tracelake_schema::Table;
-    use tracelake_testkit::every_kind::TABLE;
+    use tracelake_testkit::every_kind::TABLE as JOBS;
 
     use super::*;
-
-    static JOBS: Table = TABLE;
 
     #[test]
     fn a_time_is_an_integer_or_a_float_without_a_fraction() {

@@ -42,7 +42,7 @@ impl<'a> Sources<'a> {
             let table = planned.order.table;
             let cell = only.unwrap_or(part.key.cell);
             let file_number = part.key.file_number;
-            ((table.name, PartKey { cell, file_number }), part)
+            ((&*table.name, PartKey { cell, file_number }), part)
         });
         let by_key: BTreeMap<_, _> = parts.collect();
         let cells = by_key.keys().map(|(_, key)| key.cell).collect();
@@ -66,7 +66,7 @@ impl<'a> Sources<'a> {
         let lacking = self.parts.keys().filter(|part| !converted.contains(*part));
         let streams = self.plan.streams.iter().filter(|stream| {
             let mut planned = self.plan.tables_of(stream);
-            !planned.any(|table| tables.contains(table.order.table.name))
+            !planned.any(|table| tables.contains(&*table.order.table.name))
         });
         lacking.count() + streams.count()
     }
@@ -109,7 +109,7 @@ impl SourceFile {
         let mut tables = plan.tables.iter();
         let planned = tables.find(|planned| planned.order.table.name == table.name);
         let stream = planned.and_then(|planned| plan.stream_of(planned.index));
-        let part = sources.parts.get(&(table.name, first.key()));
+        let part = sources.parts.get(&(&table.name, first.key()));
         let source = part
             .map(|part| &part.source)
             .or(stream.map(|stream| &stream.source));
@@ -117,7 +117,7 @@ impl SourceFile {
             let path = escape(first.source.path.as_bytes(), 200);
             return Err(corrupt(format!("its source {path} is missing"))
                 .at(&first.output.path)
-                .field(table.name)
+                .field(&*table.name)
                 .hint("pass the directory that the lake was made from"));
         };
         let path = plan.source.join(source);

@@ -180,7 +180,7 @@ impl SourceText {
 
     /// The names that a header has.
     fn names(&self, order: &FieldOrder) -> Vec<&'static str> {
-        let names = order.fields.iter().map(|field| field.column.content);
+        let names = order.fields.iter().map(|field| &*field.column.content);
         self.has_index
             .then_some("")
             .into_iter()
@@ -386,9 +386,10 @@ impl FieldSplitter {
     fn split_whole(&mut self, row: &[u8]) -> std::result::Result<(), String> {
         match self.csv.separator {
             Separator::Byte(_) => {}
-            Separator::Text(separator) => {
+            Separator::Text(_) => {
+                let separator = self.csv.separator.text();
                 let row = String::from_utf8(row.to_vec()).map_err(|error| error.to_string())?;
-                self.record = row.split(separator).map(str::as_bytes).collect();
+                self.record = row.split(&separator).map(str::as_bytes).collect();
                 return Ok(());
             }
             Separator::Blanks => {
@@ -530,7 +531,7 @@ impl<'a> PartRows<'a> {
         };
         let wrong = |reason: String| {
             let at = corrupt(reason).at(&file.path).line(file.line, None);
-            Err(at.field(self.order.table.name))
+            Err(at.field(&*self.order.table.name))
         };
         let with_index = self.text.has_index.then(|| self.order.clone().with_index());
         let order = with_index.as_ref().unwrap_or(self.order);

@@ -28,7 +28,7 @@ pub(super) fn verify_values(
     output: Output,
     rejects: Option<&Location>,
 ) -> Result<u64> {
-    verify_source(file, part).map_err(|error| error.field(table.name))?;
+    verify_source(file, part).map_err(|error| error.field(&*table.name))?;
     let range = file.rows(part);
     if file.holds_parts {
         let archive = match &mut file.archive {
@@ -108,7 +108,7 @@ fn compare_rows(
     };
     let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
     let place = output.path.clone();
-    let wrong = |reason: String| Err(corrupt(reason).at(&place).field(table.name));
+    let wrong = |reason: String| Err(corrupt(reason).at(&place).field(&*table.name));
     let (mut seen, mut mapped, mut accepted) = (0, 0, rows.accepted());
     let mut not_selected = 0;
     let mut advance = |rows: &mut PartRows<'_>| {
@@ -116,7 +116,7 @@ fn compare_rows(
             let is_selected = order.rules.is_empty() || {
                 let selected = selected::is_selected(order, &rows.record);
                 let at = |reason| corrupt(reason).at(path).line(rows.line(), None);
-                selected.map_err(|reason| at(reason).field(table.name))?
+                selected.map_err(|reason| at(reason).field(&*table.name))?
             };
             if is_selected {
                 return Ok(true);
@@ -232,7 +232,7 @@ fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
     let known = fields.filter(|(field, _)| field.index.is_some());
     let others = known.filter(|(field, text)| {
         let sentinels = field.column.sentinels.iter();
-        let mut spellings = sentinels.filter_map(|sentinel| sentinel.also);
+        let mut spellings = sentinels.filter_map(|sentinel| sentinel.also.as_deref());
         spellings.any(|spelling| spelling.as_bytes() == *text)
     });
     others.count() as u64
@@ -247,10 +247,10 @@ fn compare(
     batch: &RecordBatch,
     row: usize,
 ) -> std::result::Result<OtherSpellings, (&'static Column, String)> {
-    let columns = order.table.columns;
+    let columns = &order.table.columns;
     if record.len() != order.fields.len() {
         let reason = format!("the source has {}", several(record.len() as u64, "field"));
-        return Err((&columns[0], reason));
+        return Err((&*columns[0], reason));
     }
     for (index, column) in columns.iter().enumerate() {
         let captured = order.captured(index).map(str::as_bytes);
@@ -283,8 +283,8 @@ fn compare_parsed(
     batch: &RecordBatch,
     row: usize,
 ) -> std::result::Result<OtherSpellings, (&'static Column, String)> {
-    let columns = order.table.columns;
-    let values = parsed::values(order, record).map_err(|reason| (&columns[0], reason))?;
+    let columns = &order.table.columns;
+    let values = parsed::values(order, record).map_err(|reason| (&*columns[0], reason))?;
     let mut others = OtherSpellings::default();
     for (column, (value, array)) in columns.iter().zip(values.iter().zip(batch.columns())) {
         if !parsed::equals(order, column, value, array, row) {
@@ -355,7 +355,7 @@ fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, r
         }
         Kind::Integer => {
             let mut sentinels = column.sentinels.iter();
-            let sentinel = sentinels.find(|sentinel| sentinel.also == Some(text));
+            let sentinel = sentinels.find(|sentinel| sentinel.also.as_deref() == Some(text));
             let expected = sentinel.map_or_else(|| read(text), |sentinel| Some(sentinel.value));
             expected == Some(array.as_primitive::<Int64Type>().value(row))
         }

@@ -131,7 +131,7 @@ fn outputs_are_synced_before_the_manifest_and_everything_at_the_end() {
     generate(&trace.name, &scratch.src(), &["--rows", "600"]);
     let mut lake = Recorded::new(scratch);
     lake.ends(&["convert", "--part-rows", "200", "--derive", "dag"], 0);
-    let derived = trace.derived[0].table.name;
+    let derived = &trace.derived[0].table.name;
     assert!(lake.out.join(derived).is_dir(), "nothing was derived");
     score.count(
         "convert, tables cut into parts, derived ones",

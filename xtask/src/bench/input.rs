@@ -29,7 +29,7 @@ pub(super) fn generated(
 }
 
 /// The last table of a trace, which is the largest one.
-pub(super) fn largest(trace: &Trace) -> Result<&'static str> {
+pub(super) fn largest(trace: &Trace) -> Result<&str> {
     let last = trace.tables.last();
-    Ok(last.context("a trace has tables")?.name)
+    Ok(&last.context("a trace has tables")?.name)
 }

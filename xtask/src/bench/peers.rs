@@ -164,7 +164,7 @@ fn formats(root: &Path, program: &Path, name: &str, rows: u64) -> Result<Vec<Val
 
 /// The type of a column as the peers get it.
 fn peer_type(column: &Column) -> Value {
-    match (column.kind, column.fields) {
+    match (column.kind, &column.fields[..]) {
         (Kind::List, [item, ..]) => json!({ "list": peer_type(item) }),
         (Kind::Struct, fields) => {
             let fields = fields.iter();

@@ -67,8 +67,8 @@ impl Judge {
             fs::remove_dir(&source)?;
             let few = ["--parts", "2", "--rows", "2000"];
             generate(&program, trace(), &source, &few)?;
-            for table in trace().tables {
-                for part in with_extension(&source.join(table.name), "gz")? {
+            for table in &trace().tables {
+                for part in with_extension(&source.join(&*table.name), "gz")? {
                     let mut file = OpenOptions::new().append(true).open(part)?;
                     file.write_all(&gzip(b"bad\n"))?;
                 }
@@ -126,7 +126,7 @@ impl Judge {
                 command.args(["--format", self.format, "--on-bad-row", "reject"]);
                 command.args(["--checksums", "none", "--threads", "2"]);
                 let (tables, parts) = SELECTIONS[selection];
-                let names = tables.iter().map(|&index| trace().tables[index].name);
+                let names = tables.iter().map(|&index| &*trace().tables[index].name);
                 let names: Vec<&str> = names.collect();
                 for (option, value) in [("--tables", names.join(",")), ("--parts", parts.into())] {
                     if !value.is_empty() {

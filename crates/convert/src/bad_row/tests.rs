@@ -19,7 +19,7 @@ fn row(raw: &[u8], fault: Fault) -> BadRow<'_> {
 /// The commas of an object separate no fields, and an array of rows is no CSV.
 #[test]
 fn a_row_of_json_is_no_header() {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let json = tables.find(|table| table.syntax == Syntax::Json).unwrap();
     let order = FieldOrder::built_in(json, "the catalog");
     let hint = |raw: &[u8]| {

@@ -1,5 +1,7 @@
 //! Hints about unread files and directories: what each seems to be, and what to do.
 
+use std::sync::Arc;
+
 use tracelake_core::words::{first_few, for_shell, several};
 use tracelake_location::Location;
 use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
@@ -88,7 +90,7 @@ fn part_names(table: &str, trace: Option<&'static Trace>) -> Vec<String> {
         None => TRACES.with_table(table).collect(),
     };
     let tables = traces.into_iter().filter_map(|trace| trace.table(table));
-    let mut names: Vec<String> = tables.map(first_name).collect();
+    let mut names: Vec<String> = tables.map(|table| first_name(table)).collect();
     names.dedup();
     names
 }
@@ -178,7 +180,7 @@ fn what_it_is(
     }
     if let Some(table) = table_of_header(&start) {
         let extension = table.syntax.extension();
-        let name = table.name;
+        let name = &table.name;
         return Some(format!(
             "it looks like {name} under another name; rename it to {name}.{extension}"
         ));
@@ -186,7 +188,7 @@ fn what_it_is(
     let is_text = lower.ends_with(".csv");
     let by_header = is_text.then(|| exported_table(&start)).flatten();
     let table = match by_header {
-        Some(table) => table.name,
+        Some(table) => &table.name,
         None => named_export(lower, directory)?,
     };
     Some(format!(
@@ -196,15 +198,15 @@ fn what_it_is(
 }
 
 /// The table of quoted CSV whose header a file starts with.
-fn table_of_header(start: &[u8]) -> Option<&'static Table> {
+fn table_of_header(start: &[u8]) -> Option<&'static Arc<Table>> {
     let line = start.split(|&byte| byte == b'\n').next()?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     tables.find(|table| {
         let names = table
             .fields
             .iter()
-            .map(|&index| table.columns[index].content);
+            .map(|&index| &*table.columns[index].content);
         let names: Vec<&str> = names.collect();
         table.syntax == Syntax::QuotedCsv && names.join(",").as_bytes() == line
     })
@@ -220,14 +222,14 @@ fn named_export(lower: &str, directory: Option<&str>) -> Option<&'static str> {
         let rest = stem.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
     };
-    let tables = || TRACES.iter().flat_map(|trace| trace.tables);
+    let tables = || TRACES.iter().flat_map(|trace| &trace.tables);
     let in_directory = |table: &Table| {
         let mut others = tables().filter(|other| other.name == table.name);
-        directory == Some(table.name) && others.all(|other| other.syntax == Syntax::Json)
+        directory == Some(&table.name) && others.all(|other| other.syntax == Syntax::Json)
     };
     let mut json = tables().filter(|table| table.syntax == Syntax::Json);
-    let table = json.find(|table| is_named(table.name) || in_directory(table));
-    table.map(|table| table.name)
+    let table = json.find(|table| is_named(&table.name) || in_directory(table));
+    table.map(|table| &*table.name)
 }
 
 /// Why a directory isn't read that holds a file of a published form, whose path in it is `held`.
@@ -272,11 +274,11 @@ pub(super) fn nothing_found(
     let Some((Skipped { path, why }, others)) = skipped.split_first() else {
         return match trace {
             Some(trace) => {
-                let file = |table: &Table| match table.files {
+                let file = |table: &Arc<Table>| match table.files {
                     Files::Parts => format!("{}/{}", table.name, first_name(table)),
                     _ => first_name(table),
                 };
-                format!("expected files such as {}", first_few(trace.tables, file))
+                format!("expected files such as {}", first_few(&trace.tables, file))
             }
             None => "expected the directories and files of a published trace, with their published names; \
                      tracelake schema lists the traces"

@@ -359,7 +359,7 @@ mod tests {
         let (trace, cells) = traces
             .find_map(|trace| Some((trace, trace.cells.as_ref()?)))
             .unwrap();
-        let (table, cell) = (trace.tables[0].name, cells.directory_of(&cells.names[0]));
+        let (table, cell) = (&*trace.tables[0].name, cells.directory_of(&cells.names[0]));
         for (source, is_file, expected) in [
             ("/data/trace".to_owned(), false, "/data/trace"),
             (format!("/data/trace/{table}"), false, "/data/trace"),

@@ -1,5 +1,7 @@
 //! Parses the names of files and directories: the table, the file number, the cell.
 
+use std::sync::Arc;
+
 use tracelake_core::digest::Digest;
 use tracelake_core::part_key::CellName;
 use tracelake_location::Location;
@@ -71,7 +73,7 @@ impl FileName {
             }
         }
         tables(name, trace).find_map(|table| {
-            let rest = name.strip_prefix(table.name)?;
+            let rest = name.strip_prefix(&*table.name)?;
             let extension = table.syntax.extension();
             let ends_in = |rest: &str, extension: &str| {
                 let end = rest
@@ -172,7 +174,7 @@ fn named(name: &str, trace: Option<&'static Trace>) -> Option<FileName> {
             return Some(FileName::Ambiguous(reason));
         }
         if found.is_none() {
-            (found, first) = (Some(meaning), table.name);
+            (found, first) = (Some(meaning), &table.name);
         }
     }
     found
@@ -186,7 +188,7 @@ fn is_other_name(table: &Table, name: &str) -> bool {
         archive.map_or_else(|| text.to_owned(), |stem| format!("{stem}.tar"))
     };
     let mut names = table.naming.patterns.iter();
-    names.any(|pattern| plain(pattern.text) == plain(name))
+    names.any(|pattern| plain(&pattern.text) == plain(name))
 }
 
 /// The trace, or without one those that a file or directory of this name can be of.
@@ -201,8 +203,8 @@ fn traces<'a>(
 fn tables<'a>(
     name: &'a str,
     trace: Option<&'static Trace>,
-) -> impl Iterator<Item = &'static Table> + use<'a> {
-    traces(name, trace).flat_map(|trace| trace.tables)
+) -> impl Iterator<Item = &'static Arc<Table>> + use<'a> {
+    traces(name, trace).flat_map(|trace| &trace.tables)
 }
 
 pub(super) fn is_table(name: &str, trace: Option<&'static Trace>) -> bool {

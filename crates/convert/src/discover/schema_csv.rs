@@ -137,7 +137,7 @@ impl SchemaCsv {
     ///
     /// # Errors
     /// [`ErrorKind::Misfit`] with the line.
-    pub fn check(&self, trace: &Trace) -> Result<()> {
+    pub fn check(&self, trace: &'static Trace) -> Result<()> {
         for row in &self.rows {
             let Some(table) = trace.table(&row.table) else {
                 let shown = escape(row.table.as_bytes(), 80);
@@ -176,7 +176,7 @@ impl SchemaCsv {
                 let reason = format!("lacks the mandatory field '{}'", column.content);
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(&self.path)
-                    .field(table.name)
+                    .field(&*table.name)
                     .hint(format!(
                         "{OTHERS}; without one, the published order is used"
                     )));

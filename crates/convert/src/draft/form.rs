@@ -78,7 +78,7 @@ pub(super) fn separator(lines: &[Line<'_>]) -> (Cut, Option<Separator>) {
 
 /// A separator of two bytes, if every tab is the end of one.
 fn with_tab(lines: &[Line<'_>], tabs: Cut) -> Option<Cut> {
-    let texts = WITH_TAB.map(|text| Cut::of(Separator::Text(text), lines));
+    let texts = WITH_TAB.map(|text| Cut::of(Separator::several(text), lines));
     let is_like_tabs = |cut: &Cut| (cut.fields, cut.lines) == (tabs.fields, tabs.lines);
     texts
         .into_iter()

@@ -15,11 +15,14 @@ fn a_draft_is_a_description_of_its_sample() {
     );
     let traces = intern(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let table = &traces[0].tables[0];
-    assert_eq!((&*traces[0].name, table.name), ("my-trips-1", "my_trips_1"));
-    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    assert_eq!(
+        (&*traces[0].name, &*table.name),
+        ("my-trips-1", "my_trips_1")
+    );
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     assert_eq!(names, ["id", "when", "cost_x", "rest"]);
     assert!(table.csv.header && table.csv.separator == tracelake_schema::Separator::Byte(b';'));
-    assert_eq!(table.columns[2].spelling.nulls, ["\\N"]);
+    assert_eq!(*table.columns[2].spelling.nulls, ["\\N"]);
     let kinds: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("kind"))
@@ -39,8 +42,8 @@ fn a_draft_is_a_description_of_its_sample() {
 fn a_draft_renames_columns_that_queries_add() {
     let text = drafted("filename,cell,file_number,file_row_number\n1,2,3,4\n");
     let traces = intern(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let columns = traces[0].tables[0].columns;
-    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let columns = &traces[0].tables[0].columns;
+    let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
     assert_eq!(
         names,
         ["filename_2", "cell_2", "file_number_2", "file_row_number_2"]
@@ -232,7 +235,7 @@ fn a_line_that_may_be_a_header_is_left_open() {
         let table = &intern(&decided).unwrap()[0].tables[0];
         assert_eq!(table.csv.header, answer == "true");
         assert_eq!(
-            (table.columns[0].content, table.columns[1].content),
+            (&*table.columns[0].content, &*table.columns[1].content),
             ("name", "city")
         );
     }
@@ -299,8 +302,8 @@ fn comments_may_be_rows_or_headers() {
     let draft = drafted("# from May\n# id,name\n1,bob\n# the end\n");
     let says = "# guess: line 2 is a comment that may be a header, so the columns have its names.";
     assert!(draft.contains(says), "{draft}");
-    let columns = intern(&draft).unwrap()[0].tables[0].columns;
-    assert_eq!((columns[0].name, columns[1].content), ("id", "name"));
+    let columns = &intern(&draft).unwrap()[0].tables[0].columns;
+    assert_eq!((&*columns[0].name, &*columns[1].content), ("id", "name"));
 }
 
 #[test]
@@ -346,9 +349,9 @@ fn lines_that_convert_stops_at_are_named() {
 #[test]
 fn spellings_of_null_are_those_of_columns_of_numbers() {
     let draft = drafted("1,NA,\\N\nNA,x,\\N\n");
-    let columns = intern(&draft).unwrap()[0].tables[0].columns;
-    let nulls = columns.iter().map(|column| column.spelling.nulls);
-    assert!(nulls.eq([&["NA"][..], &[], &[]]), "{draft}");
+    let columns = &intern(&draft).unwrap()[0].tables[0].columns;
+    let nulls = [0, 1, 2].map(|index| &*columns[index].spelling.nulls);
+    assert_eq!(nulls, [&["NA"][..], &[], &[]], "{draft}");
     for null in ["\"NA\"", "\"\\\\N\""] {
         let says = format!("# guess: if {null} means that there is no value, add null = [{null}].");
         assert!(draft.contains(&says), "{draft}");
@@ -362,8 +365,8 @@ fn many_equal_names_and_names_of_files_are_no_mistake() {
     let sample = Sample::of(&format!("{header}\n{row}\n"), false).map(|_| ());
     assert!(sample.is_ok());
     let draft = drafted(&format!("{header}\n{row}\n"));
-    let columns = intern(&draft).unwrap()[0].tables[0].columns;
-    assert_eq!((columns[1].name, columns[199].name), ("a_2", "a_200"));
+    let columns = &intern(&draft).unwrap()[0].tables[0].columns;
+    assert_eq!((&*columns[1].name, &*columns[199].name), ("a_2", "a_200"));
     let sample = Sample::of("1,2\n3,4\n", true).unwrap();
     let built_in = &tracelake_schema::TRACES[0].name;
     for (number, file) in [
@@ -386,7 +389,7 @@ fn many_equal_names_and_names_of_files_are_no_mistake() {
     {
         let draft = description::of(&sample, file);
         let traces = intern(&draft).unwrap_or_else(|error| panic!("{error}\n{draft}"));
-        let names = traces[0].tables[0].naming.patterns;
+        let names = &traces[0].tables[0].naming.patterns;
         let is_found = ![0, 2, 4, 5, 6, 10, 11].contains(&number);
         assert_eq!(
             names.iter().any(|name| name.text == file),

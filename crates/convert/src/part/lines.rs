@@ -271,7 +271,7 @@ impl<'a> Lines<'a> {
         if line.starts_with(BYTE_ORDER_MARK) {
             return (0, Fault::ByteOrderMark.to_string());
         }
-        let mut names = self.order.fields.iter().map(|field| field.column.content);
+        let mut names = self.order.fields.iter().map(|field| &*field.column.content);
         for (number, range) in self.order.table.csv.fields(line).enumerate() {
             let (number, at) = (number + 1, range.start);
             let found = &line[range];
@@ -303,7 +303,7 @@ impl<'a> Lines<'a> {
         Error::new(ErrorKind::Misfit, reason)
             .at(self.source.text_location())
             .line(1, Some(at as u64 + 1))
-            .field(self.order.table.name)
+            .field(&*self.order.table.name)
             .hint(self.advice(line))
     }
 
@@ -314,7 +314,7 @@ impl<'a> Lines<'a> {
             .order
             .fields
             .iter()
-            .map(|field| field.column.content)
+            .map(|field| &*field.column.content)
             .collect();
         if self.order.is_header_after_index(line) {
             return "pass --accept index to leave the unnamed first column out".to_owned();

@@ -20,7 +20,7 @@ pub(crate) fn enter_member(source: &mut Source, table: &Table) -> Result<()> {
     let reason = format!("holds no file that ends in .{}", table.syntax.extension());
     Err(Error::new(ErrorKind::Misfit, reason)
         .at(source.location())
-        .field(table.name)
+        .field(&*table.name)
         .hint("if it holds archives or compressed files, unpack it and name their directory"))
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn leave_member(source: &mut Source, table: &Table) -> Result<()> {
             let reason = format!("an archive of one part has a second text, {shown}");
             return Err(Error::new(ErrorKind::Misfit, reason)
                 .at(source.location())
-                .field(table.name)
+                .field(&*table.name)
                 .hint("unpack it, and describe the names of the files in it"));
         }
     }

@@ -26,7 +26,7 @@ pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
             _ => None,
         },
         _ => {
-            let rest = name.strip_prefix(table.name);
+            let rest = name.strip_prefix(&*table.name);
             let extension = rest.and_then(|rest| rest.strip_prefix('.'));
             let mut names = table.naming.patterns.iter();
             let is_text = extension == Some(table.syntax.extension())
@@ -106,14 +106,14 @@ pub(super) fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result
             .at(found.root.join(&archive.path))
             .hint(hint))
     };
-    if !trace.tables.iter().any(is_archived) {
+    if !trace.tables.iter().any(|table| is_archived(table)) {
         return wrong(
             first,
             format!("{} is not published in archives", trace.name),
             "unpack it, and name the directory of its files",
         );
     }
-    for table in trace.tables {
+    for table in &trace.tables {
         let archives = found.archives.iter().map(|(file, _)| file);
         let mut holding = archives.filter(|file| may_hold(trace, file, table));
         let Some(archive) = holding.next() else {
@@ -127,7 +127,7 @@ pub(super) fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result
             );
         }
         let mut tables = found.tables.iter();
-        let beside = tables.find(|found| found.name.as_deref() == Some(table.name));
+        let beside = tables.find(|found| found.name.as_deref() == Some(&table.name));
         if let Some(part) = beside.and_then(|found| found.parts.first()) {
             return wrong(
                 archive,

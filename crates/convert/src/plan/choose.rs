@@ -43,7 +43,7 @@ pub(super) fn choose(
     let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
     for (index, table) in TableIndex::published(trace) {
         let is_wanted =
-            request.tables.is_empty() || request.tables.iter().any(|name| name == table.name);
+            request.tables.is_empty() || request.tables.iter().any(|name| *name == table.name);
         if !is_wanted {
             continue;
         }

@@ -132,7 +132,7 @@ impl Plan {
         PartPlan {
             source: stream.source.clone(),
             bytes: stream.bytes,
-            ..self.cut_of(table.order.table.name, file_number.into())
+            ..self.cut_of(&table.order.table.name, file_number.into())
         }
     }
 
@@ -326,6 +326,7 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
             Error::new(ErrorKind::Usage, reason).hint(hint)
         })
     });
+    let wanted = wanted.map(|found| found.map(|derived| &**derived));
     wanted.collect()
 }
 

@@ -60,13 +60,13 @@ pub(super) fn plan_table(
             // Below the directories of cells, files of one name are different files.
             let (recorded_from, directory) = match path.find('/').filter(|_| found.holds_cells) {
                 Some(slash) => (slash + 1, ""),
-                None => (0, table.name),
+                None => (0, &*table.name),
             };
             let sha256 = checksums
                 .and_then(|sums| sums.of(directory, path))
                 .or_else(|| described_sha256(request, trace, path));
             let place = (request.settings.layout, request.settings.format);
-            let mut planned = part_plan(place, table.name, part, recorded_from, sha256);
+            let mut planned = part_plan(place, &table.name, part, recorded_from, sha256);
             planned.in_all = in_all;
             planned
         });
@@ -91,7 +91,7 @@ pub(super) fn are_missing(table: &Table, gaps: &[PartKey], total: u32) -> Error 
         None => format!("{missing} of {total} parts are missing: {}", listed(gaps)),
     };
     Error::new(ErrorKind::Failed, reason)
-        .field(table.name)
+        .field(&*table.name)
         .hint("download them, or pass --allow-missing to convert the others")
 }
 
@@ -149,7 +149,7 @@ impl<'a> Counted<'a> {
 
     /// Says of a file that is converted alone which part it is.
     fn note_alone(&self, part: &FoundPart) -> Option<String> {
-        let name = self.table.name;
+        let name = &self.table.name;
         match (self.alone(part), self.table.parts) {
             (Some(total), _) => Some(format!(
                 "{name}: part {} of {total}, converted alone",
@@ -240,7 +240,7 @@ fn check_numbers(
     let wrong = |part: &FoundPart, reason: String, hint: &'static str| {
         Err(Error::new(ErrorKind::Failed, reason)
             .at(found.root.join(&part.file.path))
-            .field(table.name)
+            .field(&*table.name)
             .hint(hint))
     };
     for pair in parts.windows(2) {

@@ -1,6 +1,7 @@
 //! Which table and which trace a source holds, judged by names and by the first rows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
@@ -98,20 +99,22 @@ fn table_of_columns(
     let schema = footer.metadata().file_metadata().schema_descr();
     let columns = schema.root_schema().get_fields().iter();
     let columns: BTreeSet<&str> = columns.map(|field| field.name()).collect();
-    let has_columns = |table: &&Table| {
+    let has_columns = |table: &&Arc<Table>| {
         let fields = table
             .fields
             .iter()
-            .map(|&index| table.columns[index].content);
+            .map(|&index| &*table.columns[index].content);
         table.parquet && fields.collect::<BTreeSet<_>>() == columns
     };
     let traces = match request.trace {
         Some(trace) => vec![trace],
         None => TRACES.iter().collect(),
     };
-    let tables = traces.into_iter().flat_map(|trace| trace.tables);
-    let names: BTreeSet<&'static str> =
-        tables.filter(has_columns).map(|table| table.name).collect();
+    let tables = traces.into_iter().flat_map(|trace| &trace.tables);
+    let names: BTreeSet<&'static str> = tables
+        .filter(has_columns)
+        .map(|table| &*table.name)
+        .collect();
     let mut names = names.into_iter();
     match (names.next(), names.next()) {
         (Some(name), None) => Ok(name),
@@ -172,8 +175,8 @@ impl Candidates {
     /// The table that the file is of without a doubt: it may be one of several traces.
     fn sure(&self) -> Option<&'static str> {
         let best = self.best();
-        let name = best.first()?.table.name;
-        let is_sure = best.iter().all(|one| one.table.name == name) && best[0].fit.is_enough();
+        let name = &best.first()?.table.name;
+        let is_sure = best.iter().all(|one| one.table.name == *name) && best[0].fit.is_enough();
         is_sure.then_some(name)
     }
 
@@ -214,9 +217,9 @@ impl Candidates {
                 .at(file)
                 .hint(format!("pass --trace {}", other.trace.name)));
         }
-        let names: BTreeSet<&str> = self.best().iter().map(|one| one.table.name).collect();
+        let names: BTreeSet<&str> = self.best().iter().map(|one| &*one.table.name).collect();
         match (self.0.first(), names.len()) {
-            (Some(best), 1) => Ok(best.table.name),
+            (Some(best), 1) => Ok(&best.table.name),
             (Some(_), _) => Err(self.ask(file, head)),
             (None, _) => Err(none_fits(Some(asked), file, head)),
         }
@@ -246,7 +249,7 @@ impl Candidates {
         };
         let trace = first.trace;
         let of_trace = self.0.iter().filter(|one| one.trace == trace);
-        let tables: BTreeSet<&str> = of_trace.map(|one| one.table.name).collect();
+        let tables: BTreeSet<&str> = of_trace.map(|one| &*one.table.name).collect();
         let table = match tables.len() {
             1 => String::new(),
             _ => format!(" --tables {}", first.table.name),
@@ -266,7 +269,7 @@ fn named(candidates: &[Candidate]) -> String {
     const NAMED: usize = 3;
     let mut seen = BTreeSet::new();
     let tables = candidates.iter();
-    let tables = tables.filter(|one| seen.insert((one.table.name, &one.trace.family)));
+    let tables = tables.filter(|one| seen.insert((&*one.table.name, &one.trace.family)));
     let names: Vec<String> = tables.map(Candidate::name).collect();
     match names.len().saturating_sub(NAMED) as u64 {
         0 => names.join(" and "),
@@ -360,7 +363,7 @@ pub(super) fn recognise(
         };
         let shape = |trace: &&'static Trace| {
             let table = trace.table(name);
-            table.map(|table| (table.syntax, table.fields))
+            table.map(|table| (table.syntax, &table.fields))
         };
         let one = candidates.first().and_then(shape);
         if !found.alone && candidates.iter().all(|trace| shape(trace) == one) {
@@ -485,7 +488,7 @@ fn wrong_syntax(trace: &Trace, found: &FoundSource) -> Error {
 
 /// The error for a file in another syntax than the one that its table is published in.
 fn not_published_so(table: &Table, file: &Location) -> Error {
-    let name = table.name;
+    let name = &table.name;
     let (published, files) = match table.syntax {
         Syntax::Json => ("JSON lines", format!("{name}-*.json.gz")),
         Syntax::QuotedCsv => ("CSV with a header", format!("{name}.csv")),
@@ -502,10 +505,10 @@ fn not_published_so(table: &Table, file: &Location) -> Error {
 
 /// A table that is published as JSON lines alone, and the file in its directory that is named like a part of
 /// a table in CSV.
-fn export_as_part(found: &FoundSource) -> Option<(&'static Table, Location)> {
+fn export_as_part(found: &FoundSource) -> Option<(&'static Arc<Table>, Location)> {
     found.tables.iter().find_map(|table| {
         let name = table.name.as_deref()?;
-        let known: Vec<&Table> = TRACES
+        let known: Vec<&Arc<Table>> = TRACES
             .with_table(name)
             .filter_map(|trace| trace.table(name))
             .collect();

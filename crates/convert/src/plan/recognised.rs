@@ -56,7 +56,8 @@ impl Recognised {
     /// The files found for a table.
     pub(super) fn of(&self, table: &Table) -> Option<&FoundTable> {
         let mut tables = self.found.tables.iter();
-        tables.find(|found| found.name.as_deref() == Some(table.name) && found.files == table.files)
+        tables
+            .find(|found| found.name.as_deref() == Some(&table.name) && found.files == table.files)
     }
 }
 
@@ -73,7 +74,7 @@ fn settle_form(
     let form_of = |table: &FoundTable| {
         let name = table.name.as_deref()?;
         let known = trace.table(name).filter(|known| known.parquet)?;
-        is_wanted(known.name).then_some(match table.is_parquet {
+        is_wanted(&known.name).then_some(match table.is_parquet {
             true => SourceForm::Parquet,
             false => SourceForm::Json,
         })

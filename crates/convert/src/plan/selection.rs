@@ -1,6 +1,7 @@
 //! The selection that a request asks for, checked against its trace.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tracelake_core::date_time;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
@@ -78,15 +79,15 @@ impl<'a> Selection<'a> {
     pub(super) fn check_derived(&self, derived: &[&'static Derived]) -> Result<()> {
         for derived in derived {
             let (Some(table), Some(whole)) = (
-                self.trace.table(derived.from),
-                self.whole.table(derived.from),
+                self.trace.table(&derived.from),
+                self.whole.table(&derived.from),
             ) else {
                 continue;
             };
             let missing: Vec<String> = whole
                 .columns
                 .iter()
-                .map(|column| column.name)
+                .map(|column| &*column.name)
                 .filter(|name| derived.needs(name) && table.column(name).is_none())
                 .map(|name| format!("{}.{name}", table.name))
                 .collect();
@@ -108,7 +109,7 @@ impl<'a> Selection<'a> {
         let order = &mut plan.order;
         order.rules.sample = self.sample_rule(order);
         order.rules.time = self.time_rule(order)?;
-        let selected = self.trace.table(order.whole.name);
+        let selected = self.trace.table(&order.whole.name);
         if let Some(table) =
             selected.filter(|table| table.columns.len() < order.whole.columns.len())
         {
@@ -121,7 +122,7 @@ impl<'a> Selection<'a> {
     fn sample_rule(&self, order: &FieldOrder) -> Option<SampleRule> {
         let column = self
             .whole
-            .sampled_column(order.whole.name, self.sample_by)?;
+            .sampled_column(&order.whole.name, self.sample_by)?;
         Some(SampleRule {
             sample: self.sample?,
             field: order.rule_field(&column.column)?,
@@ -133,11 +134,12 @@ impl<'a> Selection<'a> {
             return Ok(None);
         };
         let column = &order.whole.columns[index];
-        let Some(field) = order.rule_field(column.name) else {
+        let Some(field) = order.rule_field(&column.name) else {
             return Ok(None);
         };
         let bounds = range.bounds(units_of(column));
-        let (from, to) = bounds.map_err(|reason| usage_of_time(reason).field(order.whole.name))?;
+        let (from, to) =
+            bounds.map_err(|reason| usage_of_time(reason).field(&*order.whole.name))?;
         // Date-times count from 1970, and the range from time 0 of the trace.
         let epoch = self.whole.epoch.filter(|_| is_date_time(column));
         let start = epoch.unwrap_or(0).saturating_mul(units_of(column));
@@ -170,8 +172,8 @@ fn in_units(asked: TimeRange, trace: &Trace) -> Result<TimeRange> {
         .tables
         .iter()
         .filter_map(|table| table.time.map(|time| &table.columns[time]));
-    let are_date_times = times.clone().all(is_date_time);
-    let units: BTreeSet<i64> = times.map(units_of).collect();
+    let are_date_times = times.clone().all(|column| is_date_time(column));
+    let units: BTreeSet<i64> = times.map(|column| units_of(column)).collect();
     let epoch = trace.epoch.or(are_date_times.then_some(0));
     let range = match epoch {
         Some(epoch) => asked.since(epoch),
@@ -252,11 +254,11 @@ fn in_order(
         if table.column(column).is_none() {
             return Err(unknown_column(column, table));
         }
-        wanted.insert((table.name, column));
+        wanted.insert((&*table.name, column));
     }
     let all = trace.tables.iter().flat_map(|table| {
-        let names = table.columns.iter().map(|column| column.name);
-        names.map(move |name| (table.name, name))
+        let names = table.columns.iter().map(|column| &*column.name);
+        names.map(move |name| (&*table.name, name))
     });
     let names = all
         .filter(|pair| wanted.contains(pair))
@@ -271,9 +273,9 @@ fn the_only_table(
     request: &Request,
     source: &Recognised,
 ) -> Result<&'static Table> {
-    let is_wanted = |table: &&Table| match &request.tables[..] {
+    let is_wanted = |table: &&'static Arc<Table>| match &request.tables[..] {
         [] => source.of(table).is_some(),
-        names => names.iter().any(|name| name == table.name),
+        names => names.iter().any(|name| *name == table.name),
     };
     let mut tables = trace.tables.iter().filter(is_wanted);
     match (tables.next(), tables.next()) {
@@ -281,7 +283,7 @@ fn the_only_table(
         (first, _) => {
             let shown = escape(column.as_bytes(), 80);
             let reason = format!("--columns names {shown} without its table");
-            let table = first.map_or("TABLE", |table| table.name);
+            let table = first.map_or("TABLE", |table| &*table.name);
             Err(Error::new(ErrorKind::Usage, reason).hint(format!(
                 "write {table}.{shown}, or name one table with --tables"
             )))
@@ -290,7 +292,7 @@ fn the_only_table(
 }
 
 fn unknown_column(name: &str, table: &Table) -> Error {
-    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     let shown = escape(name.as_bytes(), 80);
     let reason = format!("{} has no column '{shown}'", table.name);
     let meant = did_you_mean(name, names.iter().copied());

@@ -135,7 +135,7 @@ impl Plan {
             .find(|derived| derived.table.name == name.table)
         {
             let from = self.output_of(PartName {
-                table: derived.from,
+                table: &derived.from,
                 key: name.key,
             });
             let (_, place) = from.split_once('/').unwrap_or_default();

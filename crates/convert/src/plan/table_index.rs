@@ -1,5 +1,7 @@
 //! The order of tables.
 
+use std::sync::Arc;
+
 use tracelake_schema::{Table, Trace};
 
 /// The index of a table in its trace, derived tables after all others. Plans and lakes have their tables in
@@ -24,7 +26,7 @@ impl TableIndex {
     }
 
     /// The published tables of a trace, each with its index.
-    pub(super) fn published(trace: &Trace) -> impl Iterator<Item = (Self, &'static Table)> + use<> {
+    pub(super) fn published(trace: &Trace) -> impl Iterator<Item = (Self, &Arc<Table>)> {
         let tables = trace.tables.iter().enumerate();
         tables.map(|(index, table)| (Self(index), table))
     }
@@ -34,7 +36,7 @@ impl TableIndex {
     /// # Panics
     /// When the index is one of another trace, which has more tables.
     #[must_use]
-    pub fn table(self, trace: &Trace) -> &'static Table {
+    pub fn table(self, trace: &Trace) -> &Arc<Table> {
         let table = trace.all_tables().nth(self.0);
         table.expect("an index is used with the trace that it is of")
     }

@@ -308,7 +308,7 @@ impl TableFile {
         let plan = plan(context, request)?;
         if plan.tables.len() != 1 {
             let tables = plan.tables.iter();
-            let names: Vec<&str> = tables.map(|table| table.order.table.name).collect();
+            let names: Vec<&str> = tables.map(|table| &*table.order.table.name).collect();
             let reason = format!("may hold several tables: {}", names.join(", "));
             return Err(Error::new(ErrorKind::Usage, reason)
                 .at(&request.source)
@@ -377,7 +377,7 @@ impl Producer {
 
     /// Reads the table's member of an archive, and then to the end of the archive.
     fn read_members(&self, stream: &StreamPlan, source: &mut Source) -> Result<Converted> {
-        let table = self.input.plan.tables[0].order.table.name;
+        let table = &self.input.plan.tables[0].order.table.name;
         let mut counts = None;
         while let Some(member) = source.next_member()? {
             if self.input.plan.table_of(stream, &member).is_none() {

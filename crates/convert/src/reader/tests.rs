@@ -20,7 +20,10 @@ use crate::part::convert_part;
 
 /// Fields of a column in every spelling, and faulty ones.
 fn field(column: &'static Column) -> BoxedStrategy<String> {
-    let also = column.sentinels.iter().filter_map(|sentinel| sentinel.also);
+    let also = column
+        .sentinels
+        .iter()
+        .filter_map(|sentinel| sentinel.also.as_deref());
     let mut texts: Vec<&str> = also.collect();
     texts.extend(match column.kind {
         Kind::DateTime(_) => &["2023-02-29 00:00:00", "2023-01-01T00:00:00"],
@@ -56,7 +59,7 @@ fn text(table: &'static Table) -> BoxedStrategy<Vec<u8>> {
             Kind::Text | Kind::Struct | Kind::List => "[a-z]{1,50}".boxed(),
         })
         .collect();
-    let other: Vec<_> = columns.map(field).collect();
+    let other: Vec<_> = columns.map(|column| field(column)).collect();
     let fields_and_mask = (fine, other, any_mask(table.fields.len()));
     let row = fields_and_mask.prop_map(|(mut row, other, mask)| {
         for (index, field) in other.into_iter().enumerate() {
@@ -95,9 +98,9 @@ fn any_mask(bits: usize) -> BoxedStrategy<u64> {
     mask.prop_map(move |mask| mask & ((1 << bits) - 1)).boxed()
 }
 
-fn tables() -> Vec<(&'static Trace, &'static Table)> {
+fn tables() -> Vec<(&'static Trace, &'static Arc<Table>)> {
     let tables = TRACES.iter().flat_map(|trace| {
-        let plain = |table: &&Table| table.syntax == Syntax::Csv && !table.csv.header;
+        let plain = |table: &&'static Arc<Table>| table.syntax == Syntax::Csv && !table.csv.header;
         let tables = trace.tables.iter().filter(plain);
         tables.map(move |table| (trace, table))
     });

@@ -32,7 +32,7 @@ impl Run<'_> {
             (facts.rows_in, facts.rows_out) = (made.rows, made.rows);
             facts.rows_not_derived = Some(made.rows_not_derived);
             let name = PartName {
-                table: derived.table.name,
+                table: &derived.table.name,
                 key: from.key,
             };
             let made = MadePart {
@@ -58,9 +58,9 @@ pub(super) fn underived(
     let assignment = goal.plan.assignment();
     let shard = goal.shard.unwrap_or(0);
     let derived = plan.derived.iter().flat_map(|&derived| {
-        let lacks = parts_of(parts, derived.from).filter(|(key, other)| {
+        let lacks = parts_of(parts, &derived.from).filter(|(key, other)| {
             let name = PartName {
-                table: derived.table.name,
+                table: &derived.table.name,
                 key: *key,
             };
             let is_mine = assignment.shard_of(name.table, name.key) == Some(shard);
@@ -72,7 +72,7 @@ pub(super) fn underived(
                 (
                     derived,
                     PartName {
-                        table: derived.from,
+                        table: &derived.from,
                         key,
                     },
                 )

@@ -150,7 +150,7 @@ impl Run<'_> {
         let staged = StagedPart {
             in_all: part.in_all,
             name: PartName {
-                table: table.order.table.name,
+                table: &table.order.table.name,
                 key: part.key,
             },
             source: recorded(part, fingerprint),
@@ -185,7 +185,7 @@ impl Run<'_> {
         )?;
         progress.report(fingerprint.bytes);
         let name = PartName {
-            table: table.order.table.name,
+            table: &table.order.table.name,
             key: part.key,
         };
         let source = recorded(part, fingerprint);
@@ -206,7 +206,7 @@ impl Run<'_> {
     ) -> Result<Written> {
         let schema = &table.schema;
         self.context.emit(Event::Started {
-            table: order.table.name,
+            table: &order.table.name,
             part: part.key,
         });
         let mut rejects: Option<BufWriter<Staging>> = None;

@@ -241,7 +241,7 @@ fn check_derived(plan: &Plan, joined: &Joined<'_>) -> Result<()> {
         false => joined.done(),
     };
     for derived in &plan.derived {
-        let mut tables = plan.tables.iter().map(|table| table.order.table.name);
+        let mut tables = plan.tables.iter().map(|table| &*table.order.table.name);
         let is_planned = tables.any(|name| name == derived.from);
         if !is_planned && !done.keys().any(|name| name.table == derived.from) {
             let reason = format!(
@@ -262,7 +262,7 @@ fn todo<'a>(plan: &'a Plan, goal: &Goal<'_>, joined: &Joined<'_>, kept: &Parts) 
     let assignment = goal.plan.assignment();
     let shard = goal.shard.unwrap_or(0);
     let parts = plan.parts().filter(|(table, part)| {
-        let table = table.order.table.name;
+        let table = &table.order.table.name;
         let is_mine = assignment.shard_of(table, part.key) == Some(shard);
         is_mine
             && !kept.contains_key(&PartName {
@@ -288,7 +288,7 @@ fn todo<'a>(plan: &'a Plan, goal: &Goal<'_>, joined: &Joined<'_>, kept: &Parts) 
 fn check_listed(context: &Context, plan: &Plan, finished: &Parts) -> Result<()> {
     for (table, part) in plan.parts() {
         let name = PartName {
-            table: table.order.table.name,
+            table: &table.order.table.name,
             key: part.key,
         };
         if let Some((expected, facts)) = part.sha256.zip(finished.get(&name)) {
@@ -301,7 +301,7 @@ fn check_listed(context: &Context, plan: &Plan, finished: &Parts) -> Result<()> 
             continue;
         };
         let path = plan.source.join(&stream.source);
-        let tables = plan.tables_of(stream).map(|table| table.order.table.name);
+        let tables = plan.tables_of(stream).map(|table| &*table.order.table.name);
         let mut parts = tables
             .flat_map(|table| parts_of(finished, table))
             .map(|(_, facts)| facts)

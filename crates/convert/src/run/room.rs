@@ -45,7 +45,7 @@ impl Room {
             shards.is_none_or(|(shard, assignment)| of(assignment) == Some(shard.index))
         };
         let parts = plan.parts().filter(|(table, part)| {
-            let name = table.order.table.name;
+            let name = &table.order.table.name;
             let is_done = done.contains(&PartName {
                 table: name,
                 key: part.key,
@@ -178,7 +178,7 @@ mod tests {
     fn planned(source: &Path) -> Plan {
         let trace = TRACES.iter().find(|trace| trace.in_parts()).unwrap();
         let table = trace.tables.iter().find(|table| table.parts > 1).unwrap();
-        fs::create_dir(source.join(table.name)).unwrap();
+        fs::create_dir(source.join(&*table.name)).unwrap();
         for (number, size) in [(0, 1_u64 << 30), (1, 2 << 30)] {
             let name = format!("{}/part-0000{number}-of-00002.csv.gz", table.name);
             let file = fs::File::create(source.join(name)).unwrap();
@@ -226,7 +226,7 @@ mod tests {
             100
         );
         found.insert(PartName {
-            table: table.order.table.name,
+            table: &table.order.table.name,
             key: part.key,
         });
         let left = Room::of(&context, &plan, &found, &out, run_options);

@@ -89,9 +89,9 @@ impl Run<'_> {
                     self.convert_member(cutting, (table, number), &member_path, source)?;
                     continue;
                 }
-                if cutting.counts.contains_key(table.order.table.name) {
+                if cutting.counts.contains_key(&*table.order.table.name) {
                     let reason = "a second member of one table";
-                    let name = table.order.table.name;
+                    let name = &table.order.table.name;
                     return Err(Error::new(ErrorKind::Misfit, reason)
                         .at(member_path)
                         .field(name)
@@ -138,7 +138,7 @@ impl Run<'_> {
         let tables = self
             .plan
             .tables_of(stream)
-            .map(|table| table.order.table.name);
+            .map(|table| &*table.order.table.name);
         let absent: Vec<&'static str> = tables
             .filter(|table| !cutting.counts.contains_key(table))
             .collect();
@@ -164,21 +164,21 @@ impl Run<'_> {
         let wrong = |reason: String, hint: &'static str| {
             Err(Error::new(ErrorKind::Misfit, reason)
                 .at(path)
-                .field(table.order.table.name)
+                .field(&*table.order.table.name)
                 .hint(hint))
         };
         if number >= PARTS_LIMIT {
             let reason = format!("part {number}, and a table has at most {PARTS_LIMIT}");
             return wrong(reason, "rename it");
         }
-        let numbers = cutting.numbers.entry(table.order.table.name).or_default();
+        let numbers = cutting.numbers.entry(&table.order.table.name).or_default();
         if !numbers.insert(number) {
             return wrong(
                 format!("a second member with the number {number}"),
                 "make an archive of what belongs together, with names that differ",
             );
         }
-        *cutting.counts.entry(table.order.table.name).or_default() += 1;
+        *cutting.counts.entry(&table.order.table.name).or_default() += 1;
         let order = table.order.of_file(&path.to_string_lossy())?;
         let beginning = Beginning::of(source, order)?;
         let order = &beginning.order;
@@ -197,7 +197,7 @@ impl Run<'_> {
         text: &mut TableText<'_>,
     ) -> Result<()> {
         let name = PartName {
-            table: table.order.table.name,
+            table: &table.order.table.name,
             key: number.into(),
         };
         if self.kept.contains_key(&name) || !self.plan.selects(number) {
@@ -221,7 +221,7 @@ impl Run<'_> {
     /// Refuses an archive in which parts are missing: later runs count on their number.
     fn check_numbers(&self, cutting: &Cutting<'_>, path: &Path) -> Result<()> {
         for table in self.plan.tables_of(cutting.stream) {
-            let Some(numbers) = cutting.numbers.get(table.order.table.name) else {
+            let Some(numbers) = cutting.numbers.get(&*table.order.table.name) else {
                 continue;
             };
             let first = table.order.table.naming.first;
@@ -233,7 +233,7 @@ impl Run<'_> {
                 let reason = format!("has {found} parts of the table, but not part {missing}");
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(path)
-                    .field(table.order.table.name)
+                    .field(&*table.order.table.name)
                     .hint(
                         "download it again; if it's complete, unpack it and pass --allow-missing",
                     ));
@@ -257,10 +257,10 @@ impl Run<'_> {
         while text.next_part()? {
             self.pass_or_convert(cutting, (table, order, number), path, &mut text)?;
             number += 1;
-            cutting.counts.insert(table.order.table.name, number);
+            cutting.counts.insert(&table.order.table.name, number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
-                cutting.continued.insert(table.order.table.name);
+                cutting.continued.insert(&table.order.table.name);
                 break;
             }
         }

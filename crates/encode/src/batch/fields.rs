@@ -51,7 +51,7 @@ pub(crate) fn chunk_rows(
     chunk: &[u8],
     records: &Records,
 ) -> Result<ChunkRows, ArrowError> {
-    let read = |(index, column): (usize, &'static Column)| {
+    let read = |(index, column): (usize, &'static Arc<Column>)| {
         let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == Some(index)) {
             Some((position, field)) => ColumnFields {

@@ -53,7 +53,7 @@ impl BatchBuilder {
     pub fn new(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
         Self {
             schema: schema.clone(),
-            nodes: Node::of(table.columns),
+            nodes: Node::of(&table.columns),
             coalescer: BatchCoalescer::new(schema.clone(), batch_rows.max(1)),
             bytes: 0,
             time: table.time,

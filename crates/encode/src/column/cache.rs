@@ -267,12 +267,12 @@ mod tests {
     fn numbers_are_not_found_by_their_digits_where_some_mean_null() {
         let column = &machines().columns[1];
         let spelling = tracelake_schema::Spelling {
-            nulls: &["0"],
-            ..column.spelling
+            nulls: ["0".to_owned()].into(),
+            ..column.spelling.clone()
         };
         let column = Column {
             spelling,
-            ..*column
+            ..(**column).clone()
         };
         assert!(!knowing(&column, 1..100).numbers.has_begun());
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -144,7 +145,11 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Reads a struct.
-    fn object(&mut self, text: &'a str, columns: &'static [Column]) -> Result<Vec<Cell>, Reject> {
+    fn object(
+        &mut self,
+        text: &'a str,
+        columns: &'static [Arc<Column>],
+    ) -> Result<Vec<Cell>, Reject> {
         let mut named = NamedCells::new(columns);
         for (name, value) in self.pairs(text)? {
             let (index, column) = self.column(&mut named, name)?;
@@ -166,10 +171,10 @@ impl<'a> JsonReader<'a> {
         }
         let is_string = text.starts_with('"');
         match column.kind {
-            Kind::Struct => self.object(text, column.fields).map(Cell::Struct),
+            Kind::Struct => self.object(text, &column.fields).map(Cell::Struct),
             Kind::List => {
                 let items: Vec<&RawValue> = self.parse(text, Fault::NotList)?;
-                let [column, ..] = column.fields else {
+                let [column, ..] = &column.fields[..] else {
                     return Err(Reject::new(self.range_of(text), Fault::NotList));
                 };
                 let cells = items.into_iter().enumerate().map(|(at, item)| {

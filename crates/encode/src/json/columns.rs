@@ -1,5 +1,7 @@
 //! The columns that rows of JSON have, and those of them that are read.
 
+use std::sync::Arc;
+
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::Accept;
 use tracelake_schema::Column;
@@ -10,7 +12,7 @@ use crate::nodes::{Node, keys};
 #[derive(Debug, Clone)]
 pub(crate) struct JsonColumns {
     /// All columns that a row may have, and their names.
-    pub(super) whole: &'static [Column],
+    pub(super) whole: &'static [Arc<Column>],
     pub(super) keys: Vec<Vec<u8>>,
     /// Those that are read.
     pub(crate) nodes: Vec<Node>,
@@ -22,16 +24,16 @@ pub(crate) struct JsonColumns {
 impl JsonColumns {
     /// The columns that an order of fields names.
     pub(crate) fn of(order: &FieldOrder) -> Self {
-        let whole = order.whole.columns;
+        let whole = &order.whole.columns;
         let kept = whole.iter().map(|column| {
-            let found = order.table.column(column.name);
+            let found = order.table.column(&column.name);
             found.map(|(index, _)| index)
         });
         let is_some = order.table.columns.len() < whole.len();
         Self {
             whole,
             keys: keys(whole),
-            nodes: Node::of(order.table.columns),
+            nodes: Node::of(&order.table.columns),
             kept: is_some.then(|| kept.collect()),
             accept: order.accept,
         }
@@ -44,9 +46,9 @@ impl JsonColumns {
     }
 }
 
-impl From<&'static [Column]> for JsonColumns {
+impl From<&'static [Arc<Column>]> for JsonColumns {
     /// All columns.
-    fn from(whole: &'static [Column]) -> Self {
+    fn from(whole: &'static [Arc<Column>]) -> Self {
         Self {
             whole,
             keys: keys(whole),

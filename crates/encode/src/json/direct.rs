@@ -4,6 +4,7 @@
 //! to the columns to read them. It refuses everything else without a reason, since [`row`](super::cells::row) finds that.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracelake_schema::{Column, Kind};
 
@@ -142,11 +143,11 @@ impl<'a> DirectReader<'a> {
     /// as bits.
     fn fields(
         &mut self,
-        columns: &'static [Column],
+        columns: &'static [Arc<Column>],
         keys: &[Vec<u8>],
         value: impl FnMut(&mut Self, usize) -> Option<()>,
     ) -> Option<u64> {
-        self.fields_of(|index| columns.get(index), keys, value)
+        self.fields_of(|index| columns.get(index).map(|it| &**it), keys, value)
     }
 
     fn fields_of(

@@ -1,5 +1,7 @@
 //! Which column of a file is which leaf of a table, and what its levels mean.
 
+use std::sync::Arc;
+
 use parquet::basic::Repetition;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type};
 use tracelake_core::options::Accept;
@@ -60,7 +62,7 @@ pub(super) fn leaves_of(
         column: node.column,
         found: Vec::new(),
     };
-    let (at, index) = field_of(schema.root_schema(), node.column.content, 0)
+    let (at, index) = field_of(schema.root_schema(), &node.column.content, 0)
         .map_err(|reason| (node.column.content.to_owned(), reason))?;
     search
         .take(node, at, index, &Around::default())
@@ -70,7 +72,7 @@ pub(super) fn leaves_of(
 
 /// The names of columns of a file that a table doesn't have.
 pub(super) fn unknown<'a>(
-    columns: &'a [Column],
+    columns: &'a [Arc<Column>],
     schema: &'a SchemaDescriptor,
 ) -> impl Iterator<Item = &'a str> {
     let names = schema
@@ -184,8 +186,8 @@ impl Search<'_> {
         match node.column.kind {
             Kind::Struct if field.is_group() => {
                 for inner in &node.fields {
-                    let (at, index) = field_of(field, inner.column.content, index)?;
-                    let step = Step::Field(inner.column.name);
+                    let (at, index) = field_of(field, &inner.column.content, index)?;
+                    let step = Step::Field(&inner.column.name);
                     self.take(inner, at, index, &around.below(step))?;
                 }
                 Ok(())

@@ -130,7 +130,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
                 .field(format!("{}.{name}", order.table.name))
                 .hint("take the published file, or describe the file as its own trace")
         };
-        let mut nodes = Node::of(order.table.columns);
+        let mut nodes = Node::of(&order.table.columns);
         let mut sources = Vec::new();
         for (index, node) in nodes.iter().enumerate() {
             let is_in_file = order.fields.iter().any(|field| field.index == Some(index));
@@ -158,7 +158,8 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             if field.position.is_none() || is_known {
                 continue;
             }
-            let [mut node] = <[Node; 1]>::try_from(Node::of(std::slice::from_ref(field.column)))
+            let column = &order.whole.columns[field.index];
+            let [mut node] = <[Node; 1]>::try_from(Node::of(std::slice::from_ref(column)))
                 .expect("a column has a node");
             node.leaves = sources.len()..sources.len() + 1;
             let found = fields::leaves_of(&node, schema, order.accept).map_err(misfit)?;
@@ -166,7 +167,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             nodes.push(node);
         }
         check_codecs(&footer, &sources)?;
-        let unknown = fields::unknown(order.whole.columns, schema);
+        let unknown = fields::unknown(&order.whole.columns, schema);
         let warnings = unknown.map(|name| {
             let name = escape(name.as_bytes(), 80);
             format!(
@@ -308,13 +309,13 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             let mut nodes = self.nodes.iter();
             let node = nodes.find(|node| node.column.name == field.column.name)?;
             let leaf = &leaves[node.leaves.start];
-            Some((field.column.name, leaf, leaf.values.levels.values_by_row()))
+            Some((&field.column.name, leaf, leaf.values.levels.values_by_row()))
         });
         let fields: Vec<_> = fields.collect();
         let is_selected = |row: usize| {
             let found = selects(&self.rules, |field| {
                 let mut fields = fields.iter();
-                match fields.find(|(name, ..)| *name == field.column.name) {
+                match fields.find(|(name, ..)| **name == field.column.name) {
                     Some((_, leaf, values)) => cell(leaf, values[row]),
                     None => Ok(Cell::Null),
                 }

@@ -122,7 +122,7 @@ impl QuotedRecords {
         };
         let names = checked.map_err(|reject| (reject.field().start, reject.fault.to_string()))?;
         for (at, field) in order.iter().enumerate() {
-            let expected = field.column.content;
+            let expected = &field.column.content;
             let (start, found) = match names.get(at) {
                 Some((range, name)) => (range.start, Some(*name)),
                 None => (raw.len(), None),

@@ -1,5 +1,7 @@
 //! Structs and lists as Python and numpy print them, to cells.
 
+use std::sync::Arc;
+
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
@@ -38,8 +40,8 @@ impl<'a> PythonReader<'a, '_> {
         let start = self.at;
         let next = self.peek();
         match (column.kind, next) {
-            (Kind::Struct, Some(b'{')) => self.named(column.fields).map(Cell::Struct),
-            (Kind::List, Some(b'[')) => match column.fields {
+            (Kind::Struct, Some(b'{')) => self.named(&column.fields).map(Cell::Struct),
+            (Kind::List, Some(b'[')) => match &column.fields[..] {
                 [item, ..] => self.items(item).map(Cell::List),
                 [] => Err(self.unexpected()),
             },
@@ -74,7 +76,7 @@ impl<'a> PythonReader<'a, '_> {
     }
 
     /// Reads `{'name': value, ...}`.
-    fn named(&mut self, columns: &'static [Column]) -> Result<Vec<Cell>, Reject> {
+    fn named(&mut self, columns: &'static [Arc<Column>]) -> Result<Vec<Cell>, Reject> {
         let start = self.at;
         self.at += 1;
         let mut named = NamedCells::new(columns);

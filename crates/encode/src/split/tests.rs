@@ -111,7 +111,7 @@ fn fields_can_have_several_bytes_between_them() {
     assert_eq!(fields(chunk, &records, 0), [&b"8"[..], b"9"]);
 
     let chunk = b"a;\tb\n;\t\nc;d\n";
-    records.split(chunk, 2, form(Separator::Text(";\t"), None));
+    records.split(chunk, 2, form(Separator::several(";\t"), None));
     assert_eq!(fields(chunk, &records, 0), [&b"a"[..], b"b"]);
     assert_eq!(fields(chunk, &records, 1), [&b""[..], b""]);
     assert_eq!(records.malformed()[0].fault, count(1));
@@ -124,7 +124,7 @@ fn blanks_around_fields_are_cut_off() {
     for (separator, chunk) in [
         (Separator::Byte(b','), &b"# c\n 1 ,\tb c\n2,  \n 3\n"[..]),
         (Separator::Byte(b'\t'), b"# c\n 1 \tb c \n2\t  \n 3\n"),
-        (Separator::Text(",\t"), b"# c\n 1 ,\t b c\n2,\t\n 3\n"),
+        (Separator::several(",\t"), b"# c\n 1 ,\t b c\n2,\t\n 3\n"),
     ] {
         let csv = Csv {
             separator,
@@ -148,7 +148,7 @@ fn blanks_around_fields_are_cut_off() {
 fn a_column_is_read_from_any_record() {
     let chunk = b"a,b\nc,dd\ne,\ng,h\n";
     let csv = Csv {
-        separator: Separator::Text(","),
+        separator: Separator::several(","),
         ..Csv::PLAIN
     };
     let text = LineForm::of(csv, LineEnding::Lf);
@@ -312,7 +312,7 @@ proptest! {
         first in "(\u{feff})?([a,]{0,40}\n){0,3}",
         is_text in any::<bool>(),
     ) {
-        let separator = if is_text { Separator::Text(",") } else { Separator::Byte(b',') };
+        let separator = if is_text { Separator::several(",") } else { Separator::Byte(b',') };
         let form = LineForm::of(Csv { separator, ..Csv::PLAIN }, ending);
         let (mut alone, mut after) = (Records::default(), Records::default());
         alone.split(&chunk, 3, form);
@@ -339,7 +339,7 @@ proptest! {
     fn texts_of_one_byte_split_as_the_byte_does(chunk in chunks(), ending in endings()) {
         let (mut byte, mut text) = (Records::default(), Records::default());
         byte.split(&chunk, 3, ending);
-        let csv = Csv { separator: Separator::Text(","), ..Csv::PLAIN };
+        let csv = Csv { separator: Separator::several(","), ..Csv::PLAIN };
         text.split(&chunk, 3, LineForm::of(csv, ending));
         prop_assert_eq!(byte.count, text.count);
         prop_assert_eq!(&byte.malformed, &text.malformed);

@@ -17,10 +17,12 @@ fn sentinel(column: &'static Column, field: &[u8], fault: Fault) -> Option<&'sta
     if !matches!(fault, Fault::OutOfRange { .. }) {
         return None;
     }
-    column
-        .sentinels
-        .iter()
-        .find(|sentinel| sentinel.also.is_some_and(|also| also.as_bytes() == field))
+    column.sentinels.iter().find(|sentinel| {
+        sentinel
+            .also
+            .as_deref()
+            .is_some_and(|also| also.as_bytes() == field)
+    })
 }
 
 /// The spelling of a field's value.

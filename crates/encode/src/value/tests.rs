@@ -71,13 +71,16 @@ fn integers_may_be_spelled_as_floats() {
 
 #[test]
 fn a_sentinel_may_be_spelled_in_another_way() {
-    let tables = TRACES.iter().flat_map(|trace| trace.tables);
-    let mut columns = tables.flat_map(|table| table.columns);
+    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
+    let mut columns = tables.flat_map(|table| &*table.columns);
     let has_other = |one: &Sentinel| one.also.is_some();
     let column = columns.find(|column| column.sentinels.iter().any(has_other));
     let column = column.unwrap();
     let known = column.sentinels.iter().find(|one| has_other(one)).unwrap();
-    let (also, beyond) = (known.also.unwrap(), Fault::OutOfRange { bits: 64 });
+    let (also, beyond) = (
+        known.also.as_deref().unwrap(),
+        Fault::OutOfRange { bits: 64 },
+    );
     let found = |field: &str, fault| sentinel(column, field.as_bytes(), fault).map(|one| one.value);
     assert_eq!(found(also, beyond), Some(known.value));
     assert_eq!(found(&format!("{also}0"), beyond), None);

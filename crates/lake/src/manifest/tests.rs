@@ -83,14 +83,15 @@ fn the_counting_law_holds_per_part_and_in_total() {
 
 #[test]
 fn a_whole_table_is_compared_with_its_published_count() {
-    let mut table = tracelake_schema::TRACES[0].tables[0];
+    let mut table = (*tracelake_schema::TRACES[0].tables[0]).clone();
     let mut facts = manifest(1, 9).tables.remove(0);
     let mut part = facts.parts.remove(0);
     table.parts = 2;
     table.published = Some(Published {
         rows: 19,
         confidence: Confidence::Reported,
-        source: "somebody",
+        source: "somebody".to_owned(),
+        not_of: Vec::new(),
     });
     assert_eq!(
         facts.more_than_published(&table, &Settings::default()),

@@ -158,7 +158,7 @@ fn is_digest(text: &str) -> bool {
 }
 
 fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'static Table> {
-    let table = trace.table(name);
+    let table = trace.table(name).map(|table| &**table);
     table.ok_or_else(|| raised(py, &unknown_table(name, trace)))
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn read_part(
     Ok(Reader {
         schema: reader.schema(),
         trace: &reader.trace().name,
-        table: reader.table().name,
+        table: &reader.table().name,
         reader: Mutex::new(Some(reader)),
         outcome,
     })

@@ -1,14 +1,15 @@
 //! The columns of a table, and the lists that they share.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
 use super::spec::{ColumnSpec, FamilySpec, TableSpec};
-use super::words::{identifier, kind, leak, one_of, printable, prose, unique, word};
-use crate::{Code, Column, Files, Kind, Obfuscation, Range, Sentinel, Spelling, Syntax};
+use super::words::{identifier, kind, printable, prose, unique, word};
+use crate::{Code, Column, Files, Kind, Range, Sentinel, Spelling, Syntax};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
@@ -19,9 +20,9 @@ pub const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_r
 
 /// The lists that columns share by name.
 pub(super) struct Shared {
-    codes: BTreeMap<String, &'static [Code]>,
-    sentinels: BTreeMap<String, &'static [Sentinel]>,
-    ranges: BTreeMap<String, &'static [Range]>,
+    codes: BTreeMap<String, Arc<[Code]>>,
+    sentinels: BTreeMap<String, Arc<[Sentinel]>>,
+    ranges: BTreeMap<String, Arc<[Range]>>,
 }
 
 /// How many entries columns have in a Parquet schema. A list has three: itself, its repeated group, and its item.
@@ -43,7 +44,7 @@ impl Shared {
     }
 
     /// The columns of a table; an error names the column.
-    pub(super) fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<&'static [Column]> {
+    pub(super) fn columns(&self, table: &TableSpec, traces: &[&str]) -> Result<Arc<[Arc<Column>]>> {
         let counted = table.files == Files::Parts;
         ensure!(!counted || table.parts > 0, "parts must be at least 1");
         ensure!(!table.column.is_empty(), "the table has no column");
@@ -93,17 +94,19 @@ impl Shared {
             let capture = capture(column, table, read.kind).within_named(&column.name)?;
             let of_column = column.null.as_deref().map(nulls).transpose();
             read.spelling = Spelling {
-                nulls: of_column.within_named(&column.name)?.unwrap_or(of_table),
+                nulls: of_column
+                    .within_named(&column.name)?
+                    .unwrap_or_else(|| Arc::clone(&of_table)),
                 integral_floats: column.integral_floats,
                 capture,
             };
-            columns.push(read);
+            columns.push(Arc::new(read));
         }
-        Ok(columns.leak())
+        Ok(columns.into())
     }
 
     fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
-        let kind = kind(&column.kind, column.zone.as_deref())?;
+        let kind = kind(&column.kind, column.zone)?;
         ensure!(
             !column.integral_floats || kind == Kind::Integer,
             "only a column of kind integer has integral_floats"
@@ -135,7 +138,10 @@ impl Shared {
         let fields = column
             .field
             .iter()
-            .map(|field| self.column(field, traces).within_named(&column.name))
+            .map(|field| {
+                let field = self.column(field, traces).within_named(&column.name)?;
+                Ok(Arc::new(field))
+            })
             .collect::<Result<Vec<_>>>()?;
         ensure!(
             sentinels.is_empty() || kind == Kind::Integer,
@@ -168,27 +174,22 @@ impl Shared {
             "a mandatory column is never empty"
         );
         Ok(Column {
-            name: leak(identifier(&column.name)?),
-            content: leak(printable(&column.content)?),
+            name: identifier(&column.name)?,
+            content: printable(&column.content)?,
             kind,
-            format: leak(word(&column.format)?),
+            format: word(&column.format)?,
             mandatory: column.mandatory,
-            unit: column.unit.as_deref().map(prose).transpose()?.map(leak),
-            fields: fields.leak(),
-            obfuscation: one_of(
-                "obfuscation",
-                &column.obfuscation,
-                Obfuscation::ALL,
-                Obfuscation::name,
-            )?,
+            unit: column.unit.as_deref().map(prose).transpose()?,
+            fields,
+            obfuscation: column.obfuscation,
             codes,
             sentinels,
             ranges,
-            invalid: column.invalid.clone().leak(),
-            doc: leak(prose(&column.doc)?),
+            invalid: column.invalid.clone(),
+            doc: prose(&column.doc)?,
             looks: looks(column, kind)?,
-            spelling: Spelling::PLAIN,
-            synthetic: leak(column.synthetic.as_str()),
+            spelling: Spelling::default(),
+            synthetic: column.synthetic.clone(),
             empty: column.empty,
         })
     }
@@ -218,7 +219,7 @@ impl Shared {
 }
 
 /// The capture of the file's name that a column names.
-fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<&'static str>> {
+fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<String>> {
     let Some(name) = &column.capture else {
         return Ok(None);
     };
@@ -242,7 +243,7 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
         kind == Kind::Text || values.all(|value| value.parse::<i64>().is_ok()),
         "capture: not all values of {{{name}}} are integers"
     );
-    Ok(Some(leak(name.as_str())))
+    Ok(Some(name.clone()))
 }
 
 /// Whether a column, or anything nested in it, has what only plain fields can have.

@@ -6,9 +6,9 @@ use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
 use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
-use super::words::{date, identifier, listed, named, prose, sha256, trace_name, unique, word};
+use super::words::{date, identifier, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
-use crate::{Archive, Cells, Derived, Description, PublishedAt, Rule, Table, Trace};
+use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
 
 /// The most versions of a data set.
 const MAX_TRACES: usize = 16;
@@ -19,12 +19,11 @@ const MAX_TABLES: usize = 256;
 /// The most cells of a version.
 const MAX_CELLS: usize = 1_000;
 
-/// The versions of a data set, of a built-in description or of this one. Everything is leaked, since a trace lives as
-/// long as the process.
+/// The versions of a data set, of a built-in description or of this one.
 pub(super) fn traces(
     spec: &FamilySpec,
     description: Option<&Arc<Description>>,
-) -> Result<&'static [Trace]> {
+) -> Result<Vec<Trace>> {
     ensure!(!spec.trace.is_empty(), "no trace is described");
     ensure!(
         spec.trace.len() <= MAX_TRACES,
@@ -50,7 +49,7 @@ pub(super) fn traces(
         "table or view",
         table_names.chain(views.iter().map(String::as_str)),
     )?;
-    // The columns are leaked once, so that all versions share them.
+    // All versions share the columns.
     let mut columns = Vec::new();
     for table in &all_tables {
         columns.push(shared.columns(table, &names).within_named(&table.name)?);
@@ -81,24 +80,28 @@ pub(super) fn traces(
             cells: cells.as_ref(),
             tables: &all_tables,
         };
-        let tables: Vec<Table> = spec
+        let tables: Vec<Arc<Table>> = spec
             .table
             .iter()
             .zip(&columns)
-            .map(|(table, columns)| version.table(table, columns))
+            .map(|(table, columns)| version.table(table, columns).map(Arc::new))
             .collect::<Result<_>>()?;
         let derived_specs = spec.derived.iter().zip(&columns[tables.len()..]);
-        let derived: Vec<Derived> = derived_specs
+        let derived: Vec<Arc<Derived>> = derived_specs
             .map(|(derived, columns)| {
                 let from = tables
                     .iter()
                     .find(|table| table.name == derived.from)
                     .ok_or_else(|| Fault::new(format!("there is no table {}", derived.from)));
-                Ok(Derived {
-                    rule: rule(&derived.rule)?,
-                    from: from.within("from").within_named(&derived.table.name)?.name,
-                    table: version.table(&derived.table, columns)?,
-                })
+                Ok(Arc::new(Derived {
+                    rule: derived.rule,
+                    from: from
+                        .within("from")
+                        .within_named(&derived.table.name)?
+                        .name
+                        .clone(),
+                    table: Arc::new(version.table(&derived.table, columns)?),
+                }))
             })
             .collect::<Result<_>>()
             .within("derived")?;
@@ -137,8 +140,8 @@ pub(super) fn traces(
                 .within("time_zero")?,
             span: spec.span.map(span).transpose().within("span")?,
             anomalies: sentences(&spec.anomalies).within("anomalies")?,
-            tables: tables.leak(),
-            derived: derived.leak(),
+            tables,
+            derived,
             checks: Arc::clone(&checks),
             figures: Arc::clone(&figures),
             query_tables: Arc::clone(&query_tables),
@@ -150,13 +153,7 @@ pub(super) fn traces(
         .trace
         .iter()
         .map(|spec| trace(spec).within_named(&spec.name));
-    Ok(traces.collect::<Result<Vec<_>>>()?.leak())
-}
-
-fn rule(name: &str) -> Result<Rule> {
-    let known = named(name, Rule::ALL, Rule::name);
-    let fault = || format!("rule {name:?} is not {}", listed(Rule::ALL, Rule::name));
-    known.ok_or_else(|| Fault::new(fault()))
+    traces.collect()
 }
 
 fn span([from, to]: [i64; 2]) -> Result<(i64, i64)> {

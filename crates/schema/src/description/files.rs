@@ -1,12 +1,13 @@
 //! How a description says which files are a table's, and how their lines are written.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
 use super::spec::TableSpec;
-use super::words::{identifier, leak, unique};
+use super::words::{identifier, unique};
 use crate::naming::Piece;
-use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, Syntax};
+use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, SeparatorText, Syntax};
 
 /// The most patterns of a table, and values of a capture.
 const MOST_NAMES: usize = 1_000;
@@ -42,13 +43,13 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
     unique("name", names()).within("names")?;
     unique("name", names().chain(spec.also.iter().map(String::as_str))).within("also")?;
     let patterns = names()
-        .map(|name| pattern(name, captures))
+        .map(|name| pattern(name, &captures))
         .collect::<Result<Vec<_>>>()
         .within("names")?;
     let also = spec
         .also
         .iter()
-        .map(|name| pattern(name, captures))
+        .map(|name| pattern(name, &captures))
         .collect::<Result<Vec<_>>>()
         .within("also")?;
     let are_alike = patterns
@@ -59,12 +60,12 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
         also.is_empty() || are_alike,
         "also: one name for each of `names`, in the same order and with the same braces"
     );
-    let is_plain = |pattern: &NamePattern| matches!(pattern.pieces, [Piece::Text(_)]);
     ensure!(
-        !is_whole || patterns.iter().all(is_plain),
+        !is_whole || patterns.iter().all(NamePattern::is_plain),
         "names: those of a table in one file have no braces"
     );
-    let mixed = patterns.iter().any(is_plain) && !patterns.iter().all(is_plain);
+    let mixed =
+        patterns.iter().any(NamePattern::is_plain) && !patterns.iter().all(NamePattern::is_plain);
     ensure!(
         !mixed,
         "names: either all of them have captures, or none has"
@@ -95,14 +96,14 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
         ensure!(is_used, "captures: no name has {{{}}}", capture.name);
     }
     Ok(Naming {
-        patterns: patterns.leak(),
-        also: also.leak(),
+        patterns,
+        also,
         captures,
         first: spec.first.unwrap_or(0),
     })
 }
 
-fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> {
+fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<Vec<Capture>> {
     let captures = spec.iter().map(|(name, values)| {
         ensure!(
             !["n", "total", "date"].contains(&&name[..]),
@@ -120,22 +121,18 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<&'static [Capture]> 
                 "{name}: {value:?} can't be a piece of a file name"
             );
         }
-        let leaked = values
-            .iter()
-            .map(|value| leak(value.as_str()))
-            .collect::<Vec<_>>();
         Ok(Capture {
-            name: leak(identifier(name)?),
-            values: leaked.leak(),
+            name: identifier(name)?,
+            values: values.clone(),
         })
     });
-    Ok(captures.collect::<Result<Vec<_>>>()?.leak())
+    captures.collect()
 }
 
 /// The braces of a pattern, in whatever order.
-fn placeholders(pattern: &NamePattern) -> Vec<Piece> {
-    let pieces = pattern.pieces.iter().copied();
-    let mut braces: Vec<Piece> = pieces.filter(|it| !matches!(it, Piece::Text(_))).collect();
+fn placeholders(pattern: &NamePattern) -> Vec<&Piece> {
+    let pieces = pattern.pieces.iter();
+    let mut braces: Vec<&Piece> = pieces.filter(|it| !matches!(it, Piece::Text(_))).collect();
     braces.sort_unstable();
     braces
 }
@@ -150,7 +147,6 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
             && !text.starts_with('.'),
         "{text:?} is not the name of a file: it has no slash, and no point at its start"
     );
-    let text = leak(text);
     let mut rest = text.strip_suffix(".gz").unwrap_or(text);
     let mut pieces: Vec<Piece> = Vec::new();
     while let Some((before, after)) = rest.split_once('{') {
@@ -158,7 +154,7 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
             bail!("{text:?}: a brace isn't closed");
         };
         if !before.is_empty() {
-            pieces.push(Piece::Text(before));
+            pieces.push(Piece::Text(before.to_owned()));
         }
         let piece = match name {
             "n" => Piece::Number,
@@ -179,7 +175,7 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
         );
         ensure!(
             !matches!(
-                (pieces.last(), piece),
+                (pieces.last(), &piece),
                 (
                     Some(Piece::Number | Piece::Total | Piece::Date),
                     Piece::Number | Piece::Total | Piece::Date
@@ -192,7 +188,7 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
     }
     ensure!(!rest.contains('}'), "{text:?}: a brace isn't opened");
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest));
+        pieces.push(Piece::Text(rest.to_owned()));
     }
     let others = pieces
         .iter()
@@ -207,8 +203,8 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
         "{text:?}: {{total}} needs {{n}}"
     );
     Ok(NamePattern {
-        text,
-        pieces: pieces.leak(),
+        text: text.to_owned(),
+        pieces,
     })
 }
 
@@ -249,7 +245,7 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
 const BLANKS: &str = "blanks";
 
 /// The most characters of a separator.
-const LONGEST_SEPARATOR: usize = 4;
+const LONGEST_SEPARATOR: usize = SeparatorText::MOST;
 
 fn separator(text: &str) -> Result<Separator> {
     if text == BLANKS {
@@ -267,14 +263,14 @@ fn separator(text: &str) -> Result<Separator> {
         "csv: separator {text:?} is not \"{BLANKS}\" or 1 to {LONGEST_SEPARATOR} ASCII characters that are no letter, \
          digit, quote, sign or point, such as \";\" or \"\\t\""
     );
-    Ok(Separator::Text(leak(text)))
+    Ok(Separator::several(text))
 }
 
 /// Whether a line that begins with a byte begins with a separator.
 fn separates(separator: Separator, byte: u8) -> bool {
     match separator {
         Separator::Byte(separator) => separator == byte,
-        Separator::Text(text) => text.as_bytes().first() == Some(&byte),
+        Separator::Text(text) => text.first() == Some(&byte),
         Separator::Blanks => matches!(byte, b' ' | b'\t'),
     }
 }
@@ -294,7 +290,7 @@ fn one_byte(key: &str, text: &str) -> Result<u8> {
 }
 
 /// The spellings of NULL beside the empty field.
-pub(super) fn nulls(spelled: &[String]) -> Result<&'static [&'static str]> {
+pub(super) fn nulls(spelled: &[String]) -> Result<Arc<[String]>> {
     ensure!(
         spelled.len() <= MOST_CAPTURES * 8,
         "null has at most {} spellings",
@@ -302,8 +298,5 @@ pub(super) fn nulls(spelled: &[String]) -> Result<&'static [&'static str]> {
     );
     unique("spelling", spelled.iter().map(String::as_str)).within("null")?;
     let beside_empty = spelled.iter().filter(|text| !text.is_empty());
-    Ok(beside_empty
-        .map(|text| leak(text.as_str()))
-        .collect::<Vec<_>>()
-        .leak())
+    Ok(beside_empty.cloned().collect())
 }

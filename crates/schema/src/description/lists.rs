@@ -1,18 +1,18 @@
 //! The lists that columns share by name: codes, special values, and ranges of values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::fault::{Fault, Result, Within, ensure};
-use super::spec::{CodeSpec, RangeSpec, SentinelSpec};
-use super::words::{leak, prose, unique, word};
+use super::words::{prose, unique, word};
 use crate::{Code, Range, Sentinel};
 
 /// Reads the named lists of one sort; an error names the list.
-pub(super) fn lists<S, T>(
+pub(super) fn lists<T>(
     sort: &str,
-    specs: &BTreeMap<String, Vec<S>>,
-    read: fn(&[S]) -> Result<&'static [T]>,
-) -> Result<BTreeMap<String, &'static [T]>> {
+    specs: &BTreeMap<String, Vec<T>>,
+    read: fn(&[T]) -> Result<Arc<[T]>>,
+) -> Result<BTreeMap<String, Arc<[T]>>> {
     let lists = specs.iter().map(|(name, list)| {
         let list = read(list).within(format_args!("{sort}.{name}"))?;
         Ok((name.clone(), list))
@@ -23,26 +23,26 @@ pub(super) fn lists<S, T>(
 /// The list that a column names, if it names one.
 pub(super) fn listed<T>(
     sort: &str,
-    lists: &BTreeMap<String, &'static [T]>,
+    lists: &BTreeMap<String, Arc<[T]>>,
     name: Option<&String>,
-) -> Result<&'static [T]> {
+) -> Result<Arc<[T]>> {
     match name {
         Some(name) => lists
             .get(name)
-            .copied()
+            .cloned()
             .ok_or_else(|| Fault::new(format!("no {sort}.{name}"))),
-        None => Ok(&[]),
+        None => Ok(Arc::default()),
     }
 }
 
-pub(super) fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
-    unique("name", list.iter().map(|range| range.name.as_ref()))?;
+pub(super) fn ranges(list: &[Range]) -> Result<Arc<[Range]>> {
+    unique("name", list.iter().map(|range| range.name.as_str()))?;
     ensure!(
         list.is_sorted_by(|a, b| a.from < b.from),
         "the bounds must ascend"
     );
     let next = list.iter().skip(1).map(|next| Some(next.from - 1));
-    let range = |(range, before_next): (&RangeSpec, Option<i64>)| {
+    let range = |(range, before_next): (&Range, Option<i64>)| {
         let to = range.to.or(before_next);
         ensure!(
             to.is_none_or(|to| range.from <= to && before_next.is_none_or(|end| to <= end)),
@@ -51,39 +51,38 @@ pub(super) fn ranges(list: &[RangeSpec]) -> Result<&'static [Range]> {
         Ok(Range {
             from: range.from,
             to,
-            name: leak(word(&range.name)?),
-            doc: leak(prose(&range.doc)?),
+            name: word(&range.name)?,
+            doc: prose(&range.doc)?,
         })
     };
     let ranges = list.iter().zip(next.chain([None])).map(range);
-    Ok(ranges.collect::<Result<Vec<_>>>()?.leak())
+    ranges.collect()
 }
 
-pub(super) fn codes(list: &[CodeSpec]) -> Result<&'static [Code]> {
+pub(super) fn codes(list: &[Code]) -> Result<Arc<[Code]>> {
     ensure!(
         list.is_sorted_by(|a, b| a.value < b.value),
         "the values must ascend"
     );
-    unique("name", list.iter().map(|code| code.name.as_ref()))?;
-    let code = |code: &CodeSpec| {
+    unique("name", list.iter().map(|code| code.name.as_str()))?;
+    let code = |code: &Code| {
         Ok(Code {
             value: code.value,
-            name: leak(word(&code.name)?),
-            doc: leak(prose(&code.doc)?),
+            name: word(&code.name)?,
+            doc: prose(&code.doc)?,
         })
     };
-    Ok(list.iter().map(code).collect::<Result<Vec<_>>>()?.leak())
+    list.iter().map(code).collect()
 }
 
-pub(super) fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
+pub(super) fn sentinels(list: &[Sentinel]) -> Result<Arc<[Sentinel]>> {
     ensure!(
         list.is_sorted_by(|a, b| a.value < b.value),
         "the values must ascend"
     );
-    unique("name", list.iter().map(|sentinel| sentinel.name.as_ref()))?;
-    let sentinel = |sentinel: &SentinelSpec| {
-        let also = sentinel.also.as_deref();
-        if let Some(also) = also {
+    unique("name", list.iter().map(|sentinel| sentinel.name.as_str()))?;
+    let sentinel = |sentinel: &Sentinel| {
+        if let Some(also) = &sentinel.also {
             // A fitting number is a value in its own right and must not be mapped to another.
             let digits = also.strip_prefix('-').unwrap_or(also);
             let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -95,14 +94,10 @@ pub(super) fn sentinels(list: &[SentinelSpec]) -> Result<&'static [Sentinel]> {
         }
         Ok(Sentinel {
             value: sentinel.value,
-            name: leak(word(&sentinel.name)?),
-            also: also.map(leak),
-            doc: leak(prose(&sentinel.doc)?),
+            name: word(&sentinel.name)?,
+            also: sentinel.also.clone(),
+            doc: prose(&sentinel.doc)?,
         })
     };
-    Ok(list
-        .iter()
-        .map(sentinel)
-        .collect::<Result<Vec<_>>>()?
-        .leak())
+    list.iter().map(sentinel).collect()
 }

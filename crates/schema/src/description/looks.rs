@@ -2,7 +2,6 @@
 
 use super::fault::{Result, Within, bail, ensure};
 use super::spec::ColumnSpec;
-use super::words::leak;
 use crate::looks::TextPiece;
 use crate::{Kind, Looks, TextPattern};
 
@@ -46,7 +45,7 @@ pub(super) fn looks(column: &ColumnSpec, kind: Kind) -> Result<Looks> {
     let patterns = column.looks_like.iter().map(|text| pattern(text));
     let patterns = patterns.collect::<Result<Vec<_>>>().within("looks_like")?;
     Ok(Looks {
-        patterns: patterns.leak(),
+        patterns,
         within: column.within.map(|[least, most]| (least, most)),
         multiple_of: column.multiple_of,
     })
@@ -58,7 +57,6 @@ fn pattern(text: &str) -> Result<TextPattern> {
         !text.is_empty() && text.len() <= MOST_LETTERS,
         "{text:?} has no letter, or more than {MOST_LETTERS}"
     );
-    let text = leak(text);
     let mut rest = text;
     let mut pieces = Vec::new();
     while let Some((before, after)) = rest.split_once('{') {
@@ -66,17 +64,17 @@ fn pattern(text: &str) -> Result<TextPattern> {
             bail!("{text:?}: a brace isn't closed");
         };
         if !before.is_empty() {
-            pieces.push(TextPiece::Text(before));
+            pieces.push(TextPiece::Text(before.to_owned()));
         }
         pieces.push(piece(text, name)?);
         rest = after;
     }
     if !rest.is_empty() {
-        pieces.push(TextPiece::Text(rest));
+        pieces.push(TextPiece::Text(rest.to_owned()));
     }
     Ok(TextPattern {
-        text,
-        pieces: pieces.leak(),
+        text: text.to_owned(),
+        pieces,
     })
 }
 

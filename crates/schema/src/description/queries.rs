@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::fault::{Fault, Result, Within, ensure};
-use crate::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+use crate::{Bins, Check, Figure, Known, Need, NeededParts, QueryColumn, QueryTable};
 
 use super::spec::{CheckSpec, FamilySpec, FigureSpec, QueryTableSpec, TableSpec};
-use super::words::{identifier, named, one_of, prose, unique};
+use super::words::{identifier, named, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
 const MAX_FILLED: usize = 4 << 20;
@@ -98,7 +98,7 @@ fn figure(one: &FigureSpec, spec: &FamilySpec) -> Result<Figure> {
         title: prose(&one.title)?,
         caption: prose(&one.caption)?,
         needs: needs(&one.needs, &one.sql, spec)?,
-        plot: one_of("plot", &one.plot, Plot::ALL, Plot::name)?,
+        plot: one.plot,
         x: prose(&one.x)?,
         y: prose(&one.y)?,
         sql: sql(&one.sql)?,

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::fault::Name;
-use crate::{Archive, Bins, Cells, Files, Known, PublishedAt, QueryColumn, Syntax};
+use crate::{
+    Archive, Bins, CellShards, Cells, Code, Files, Known, Obfuscation, Plot, Published,
+    PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax, Zone,
+};
 
 /// One file: the versions of a data set and the tables that they share.
 #[derive(Deserialize)]
@@ -30,11 +33,11 @@ pub(super) struct FamilySpec {
     pub(super) anomalies: Vec<String>,
     pub(super) trace: Vec<TraceSpec>,
     #[serde(default)]
-    pub(super) codes: BTreeMap<String, Vec<CodeSpec>>,
+    pub(super) codes: BTreeMap<String, Vec<Code>>,
     #[serde(default)]
-    pub(super) sentinels: BTreeMap<String, Vec<SentinelSpec>>,
+    pub(super) sentinels: BTreeMap<String, Vec<Sentinel>>,
     #[serde(default)]
-    pub(super) ranges: BTreeMap<String, Vec<RangeSpec>>,
+    pub(super) ranges: BTreeMap<String, Vec<Range>>,
     pub(super) table: Vec<TableSpec>,
     #[serde(default)]
     pub(super) derived: Vec<DerivedSpec>,
@@ -76,7 +79,7 @@ pub(super) struct FigureSpec {
     pub(super) title: String,
     pub(super) caption: String,
     pub(super) needs: Vec<String>,
-    pub(super) plot: String,
+    pub(super) plot: Plot,
     pub(super) x: String,
     pub(super) y: String,
     pub(super) sql: String,
@@ -98,7 +101,7 @@ pub(super) struct QueryTableSpec {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DerivedSpec {
-    pub(super) rule: String,
+    pub(super) rule: Rule,
     pub(super) from: String,
     pub(super) table: TableSpec,
 }
@@ -116,33 +119,6 @@ pub(super) struct TraceSpec {
     #[serde(default)]
     pub(super) location: Vec<PublishedAt>,
     pub(super) published: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CodeSpec {
-    pub(super) value: i32,
-    pub(super) name: Name,
-    pub(super) doc: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SentinelSpec {
-    pub(super) value: i64,
-    pub(super) name: Name,
-    pub(super) also: Option<String>,
-    pub(super) doc: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RangeSpec {
-    pub(super) from: i64,
-    /// The last value, where the next range does not begin right after it.
-    pub(super) to: Option<i64>,
-    pub(super) name: Name,
-    pub(super) doc: String,
 }
 
 #[derive(Deserialize)]
@@ -172,9 +148,9 @@ pub(super) struct TableSpec {
     /// 0 where it is not known.
     #[serde(default)]
     pub(super) parts: u32,
-    pub(super) published: Option<PublishedSpec>,
+    pub(super) published: Option<Published>,
     #[serde(default)]
-    pub(super) shards: Vec<ShardsSpec>,
+    pub(super) shards: Vec<CellShards>,
     /// Why the mandatory columns have a value in every row.
     pub(super) required: Option<String>,
     #[serde(default)]
@@ -182,7 +158,7 @@ pub(super) struct TableSpec {
     #[serde(default)]
     pub(super) primary_key: Vec<String>,
     #[serde(default)]
-    pub(super) references: Vec<ReferenceSpec>,
+    pub(super) references: Vec<Reference>,
     /// The name of the column by which rows are placed in time.
     pub(super) time: Option<String>,
     /// The column that holds each key that the table can be sampled by.
@@ -211,40 +187,6 @@ pub(super) struct CsvSpec {
     pub(super) null: Vec<String>,
 }
 
-/// [`crate::Reference`].
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ReferenceSpec {
-    pub(super) columns: Vec<String>,
-    pub(super) table: String,
-    /// The columns of the other table, where their names differ.
-    #[serde(default)]
-    pub(super) to: Vec<String>,
-}
-
-/// [`crate::CellShards`].
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ShardsSpec {
-    pub(super) cell: String,
-    pub(super) count: u32,
-    /// 0 where it is not known.
-    #[serde(default)]
-    pub(super) parquet: u32,
-    pub(super) rows: Option<PublishedSpec>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PublishedSpec {
-    pub(super) rows: u64,
-    pub(super) confidence: String,
-    pub(super) source: String,
-    /// The versions that the count does not hold for.
-    #[serde(default)]
-    pub(super) not_of: Vec<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ColumnSpec {
@@ -256,7 +198,7 @@ pub(super) struct ColumnSpec {
     pub(super) mandatory: bool,
     pub(super) unit: Option<String>,
     /// Of a date-time: `published` or `none`.
-    pub(super) zone: Option<String>,
+    pub(super) zone: Option<Zone>,
     /// Whether `5.0` is an integer.
     #[serde(default)]
     pub(super) integral_floats: bool,
@@ -267,7 +209,7 @@ pub(super) struct ColumnSpec {
     /// The parts of a struct, or the one item of a list.
     #[serde(default)]
     pub(super) field: Vec<ColumnSpec>,
-    pub(super) obfuscation: String,
+    pub(super) obfuscation: Obfuscation,
     /// The name of a list in `codes`.
     pub(super) codes: Option<String>,
     /// The name of a list in `sentinels`.

@@ -1,10 +1,12 @@
 //! The tables of a version.
 
-use super::fault::{Fault, Result, Within, bail, ensure};
+use std::sync::Arc;
+
+use super::fault::{Result, Within, bail, ensure};
 use super::files::{self, csv};
-use super::spec::{PublishedSpec, ShardsSpec, TableSpec};
-use super::words::{identifier, leak, one_of, prose, unique};
-use crate::{CellShards, Cells, Column, Confidence, Files, Kind, Published, Reference, Table};
+use super::spec::TableSpec;
+use super::words::{identifier, prose, unique};
+use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Table};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
 /// how much memory a plan takes.
@@ -21,11 +23,11 @@ pub(super) struct Version<'a> {
 
 impl Version<'_> {
     /// A table of the version, with columns that were checked.
-    pub(super) fn table(&self, spec: &TableSpec, columns: &'static [Column]) -> Result<Table> {
+    pub(super) fn table(&self, spec: &TableSpec, columns: &Arc<[Arc<Column>]>) -> Result<Table> {
         self.unnamed_table(spec, columns).within_named(&spec.name)
     }
 
-    fn unnamed_table(&self, spec: &TableSpec, columns: &'static [Column]) -> Result<Table> {
+    fn unnamed_table(&self, spec: &TableSpec, columns: &Arc<[Arc<Column>]>) -> Result<Table> {
         let naming = files::naming(spec)?;
         ensure!(
             spec.parts <= MOST_PARTS,
@@ -37,19 +39,19 @@ impl Version<'_> {
         );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
-            name: leak(identifier(&spec.name)?),
-            summary: leak(prose(&spec.summary).within("summary")?),
-            columns,
+            name: identifier(&spec.name)?,
+            summary: prose(&spec.summary).within("summary")?,
+            columns: Arc::clone(columns),
             fields: fields(spec, self.name),
             files: spec.files,
             syntax: spec.syntax,
             parquet: spec.parquet,
-            naming,
             csv: csv(spec)?,
             parts: match (spec.parts, naming.count()) {
                 (0, Some(count)) if spec.files == Files::Named => count,
                 (parts, _) => parts,
             },
+            naming,
             published: published.within("published")?,
             shards: shards(&spec.shards, self.cells).within("shards")?,
             required: spec
@@ -57,25 +59,24 @@ impl Version<'_> {
                 .as_deref()
                 .map(prose)
                 .transpose()
-                .within("required")?
-                .map(leak),
+                .within("required")?,
             entity: names_of(spec, &spec.entity).within("entity")?,
             primary_key: names_of(spec, &spec.primary_key).within("primary_key")?,
             references: references(spec, self.tables).within("references")?,
             time: time(spec, columns)?,
-            synthetic: leak(spec.synthetic.as_str()),
+            synthetic: spec.synthetic.clone(),
         })
     }
 }
 
 /// The index of the column that a table names as its time.
-fn time(table: &TableSpec, columns: &[Column]) -> Result<Option<usize>> {
+fn time(table: &TableSpec, columns: &[Arc<Column>]) -> Result<Option<usize>> {
     let Some(name) = &table.time else {
         return Ok(None);
     };
     let index = columns
         .iter()
-        .position(|column| column.name == name && is_time(column));
+        .position(|column| column.name == *name && is_time(column));
     ensure!(
         index.is_some(),
         "{}: time names {name}, which is not an integer, float or date-time column of its files",
@@ -91,19 +92,19 @@ fn is_time(column: &Column) -> bool {
 }
 
 /// Names that have to be columns of a table.
-fn names_of(table: &TableSpec, names: &[String]) -> Result<&'static [&'static str]> {
+fn names_of(table: &TableSpec, names: &[String]) -> Result<Vec<String>> {
     unique("column", names.iter().map(String::as_str))?;
     let known = names.iter().map(|name| {
         let is_known = table.column.iter().any(|column| *column.name == **name);
         ensure!(is_known, "{} has no column {name}", table.name);
-        Ok(leak(name.as_str()))
+        Ok(name.clone())
     });
-    Ok(known.collect::<Result<Vec<_>>>()?.leak())
+    known.collect()
 }
 
-fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Reference]> {
+fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<Vec<Reference>> {
     let references = table.references.iter().map(|spec| {
-        let Some(other) = tables.iter().find(|other| *other.name == *spec.table) else {
+        let Some(other) = tables.iter().find(|other| *other.name == spec.table) else {
             bail!("there is no table {}", spec.table);
         };
         let to = if spec.to.is_empty() {
@@ -118,31 +119,30 @@ fn references(table: &TableSpec, tables: &[&TableSpec]) -> Result<&'static [Refe
         );
         Ok(Reference {
             columns: names_of(table, &spec.columns)?,
-            table: leak(&*other.name),
+            table: spec.table.clone(),
             to: names_of(other, to)?,
         })
     });
-    Ok(references.collect::<Result<Vec<_>>>()?.leak())
+    references.collect()
 }
 
-fn shards(list: &[ShardsSpec], cells: Option<&Cells>) -> Result<&'static [CellShards]> {
+fn shards(list: &[CellShards], cells: Option<&Cells>) -> Result<Vec<CellShards>> {
     unique("cell", list.iter().map(|shards| shards.cell.as_str()))?;
     let shards = list.iter().map(|shards| {
-        let cell = cells.and_then(|cells| cells.find(&shards.cell));
+        let is_known = cells.is_some_and(|cells| cells.find(&shards.cell).is_some());
         ensure!(
             shards.count.max(shards.parquet) <= MOST_PARTS,
             "count: a cell has at most {MOST_PARTS} shards"
         );
+        ensure!(is_known, "there is no cell {}", shards.cell);
         Ok(CellShards {
-            cell: leak(
-                cell.ok_or_else(|| Fault::new(format!("there is no cell {}", shards.cell)))?,
-            ),
+            cell: shards.cell.clone(),
             count: shards.count,
             parquet: shards.parquet,
             rows: shards.rows.as_ref().map(published).transpose()?,
         })
     });
-    Ok(shards.collect::<Result<Vec<_>>>()?.leak())
+    shards.collect()
 }
 
 /// The published count of a table, if there is one that holds for the version.
@@ -158,24 +158,19 @@ fn of_version(table: &TableSpec, trace: &str, traces: &[&str]) -> Result<Option<
     Ok(holds.then_some(published(spec)?))
 }
 
-fn published(spec: &PublishedSpec) -> Result<Published> {
+fn published(spec: &Published) -> Result<Published> {
     Ok(Published {
-        rows: spec.rows,
-        confidence: one_of(
-            "confidence",
-            &spec.confidence,
-            Confidence::ALL,
-            Confidence::name,
-        )?,
-        source: leak(prose(&spec.source)?),
+        source: prose(&spec.source)?,
+        not_of: Vec::new(),
+        ..*spec
     })
 }
 
 /// The order of the fields in a version's files: that of the columns, without the absent ones.
-fn fields(table: &TableSpec, trace: &str) -> &'static [usize] {
+fn fields(table: &TableSpec, trace: &str) -> Vec<usize> {
     let columns = table.column.iter().enumerate();
     let present = columns.filter(|(_, column)| {
         column.capture.is_none() && !column.absent_in.iter().any(|name| name == trace)
     });
-    present.map(|(index, _)| index).collect::<Vec<_>>().leak()
+    present.map(|(index, _)| index).collect()
 }

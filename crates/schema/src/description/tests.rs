@@ -79,10 +79,10 @@ fn a_small_description_is_read() {
     let traces = parse(SMALL).unwrap();
     assert_eq!(traces[0].tables[0].fields, [0, 1]);
     assert_eq!(traces[0].tables[0].columns[1].codes[0].name, "GOOD");
-    let ranges = traces[0].tables[0].columns[0].ranges;
+    let ranges = &traces[0].tables[0].columns[0].ranges;
     let bounds: Vec<_> = ranges.iter().map(|range| (range.from, range.to)).collect();
     assert_eq!(bounds, [(0, Some(9)), (10, None)]);
-    let published = |text: &str| parse(text).unwrap()[0].tables[0].published;
+    let published = |text: &str| parse(text).unwrap()[0].tables[0].published.clone();
     assert_eq!(published(SMALL).map(|count| count.rows), Some(7));
     let other = SMALL.replace("\"a count\"", "\"a count\"\nnot_of = [\"small-1\"]");
     assert_eq!(published(&other), None);
@@ -160,7 +160,7 @@ fn slips_are_refused_with_their_place() {
     refuses(
         "confidence = \"measured\"",
         "confidence = \"sure\"",
-        "days: published: confidence \"sure\" is not one of",
+        "line 35: `confidence = \"sure\"`: unknown variant `sure`, expected one of `publisher`, `measured`, `reported`",
     );
     refuses(
         "source = \"a count\"",
@@ -295,13 +295,13 @@ fn words_that_an_enum_lacks_are_refused_with_those_that_it_has() {
     refuses(
         "obfuscation = \"unchanged\"",
         "obfuscation = \"mixed\"",
-        "obfuscation \"mixed\" is not one of unchanged, hashed, ordered, rescaled, hashed-or-ordered",
+        "`obfuscation = \"mixed\"`: unknown variant `mixed`, expected one of `unchanged`, `hashed`, `ordered`, `rescaled`, `hashed-or-ordered`",
     );
     let about = "name = \"c\"\ntitle = \"t\"\ncaption = \"c\"\nx = \"x\"\ny = \"y\"\nsql = \"SELECT 1 FROM days\"\n";
     let cases = [
         (
             "plot = \"dots\"\nneeds = [\"days\"]",
-            "plot \"dots\" is not one of lines, areas, bars, stacks, numbers",
+            "`plot = \"dots\"`: unknown variant `dots`, expected one of `lines`, `areas`, `bars`, `stacks`, `numbers`",
         ),
         (
             "plot = \"lines\"\nneeds = [\"days some\"]",
@@ -321,7 +321,10 @@ fn words_that_an_enum_lacks_are_refused_with_those_that_it_has() {
                  obfuscation = \"unchanged\"\ndoc = \"d\"\nmandatory = true\n";
     let derived = format!("{SMALL}[[derived]]\nrule = \"tree\"\nfrom = \"days\"\n{table}");
     let error = parse(&derived).unwrap_err().to_string();
-    assert!(error.contains("rule \"tree\" is not dag"), "{error}");
+    assert!(
+        error.contains("`rule = \"tree\"`: unknown variant `tree`, expected `dag`"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The single words of a description: checked, and leaked.
+//! The single words of a description, checked.
 
 use std::collections::HashSet;
 
@@ -17,47 +17,22 @@ pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
     Ok(())
 }
 
-pub(super) fn kind(name: &str, zone: Option<&str>) -> Result<Kind> {
-    ensure!(
-        (name == "date-time") == zone.is_some(),
-        "a column of kind date-time, and no other, has a zone: published or none"
-    );
+pub(super) fn kind(name: &str, zone: Option<Zone>) -> Result<Kind> {
+    let no_zone = "a column of kind date-time, and no other, has a zone: published or none";
+    ensure!(name == "date-time" || zone.is_none(), "{no_zone}");
     Ok(match name {
         "integer" => Kind::Integer,
         "float" => Kind::Float,
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
-        "date-time" => {
-            let zone = zone.unwrap_or_default();
-            let Some(zone) = named(zone, Zone::ALL, Zone::name) else {
-                bail!("zone {zone:?} is not published or none");
-            };
-            Kind::DateTime(zone)
-        }
+        "date-time" => Kind::DateTime(zone.ok_or_else(|| Fault::new(no_zone))?),
         "struct" => Kind::Struct,
         "list" => Kind::List,
         _ => bail!(
             "kind {name:?} is not one of integer, float, boolean, text, code, date-time, struct, list"
         ),
     })
-}
-
-/// The variant of an enum that a word names.
-pub(super) fn one_of<T: Copy>(
-    key: &str,
-    word: &str,
-    all: &[T],
-    name: fn(T) -> &'static str,
-) -> Result<T> {
-    let fault = || format!("{key} {word:?} is not one of {}", listed(all, name));
-    named(word, all, name).ok_or_else(|| Fault::new(fault()))
-}
-
-/// All words of an enum.
-pub(super) fn listed<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
-    let words: Vec<&str> = all.iter().map(|&one| name(one)).collect();
-    words.join(", ")
 }
 
 /// The variant of an enum that a word names, if there is one.
@@ -178,10 +153,6 @@ pub(super) fn printable(text: &str) -> Result<String> {
         );
     }
     Ok(text.to_owned())
-}
-
-pub(crate) fn leak(text: impl Into<Box<str>>) -> &'static str {
-    Box::leak(text.into())
 }
 
 #[cfg(test)]

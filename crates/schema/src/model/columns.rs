@@ -1,46 +1,50 @@
 //! The columns of a table.
 
+use std::sync::Arc;
+
+use serde::Deserialize;
+
 use super::words::words;
 use crate::Looks;
 
 /// One column of a table.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Column {
     /// The name in the lake, by convention the snake case of `content`.
-    pub name: &'static str,
+    pub name: String,
     /// The publisher's own name, as `schema.csv` has it in its column `content`.
-    pub content: &'static str,
+    pub content: String,
     /// How a field is read.
     pub kind: Kind,
     /// The publisher's name for the format, as `schema.csv` has it in its column `format`.
-    pub format: &'static str,
+    pub format: String,
     /// Whether an empty field makes a bad row; otherwise it is NULL. [`Table::required`](super::Table::required) says why a
     /// column is mandatory. A column that some version of the family lacks never is.
     pub mandatory: bool,
     /// The unit of the values, if they have one.
-    pub unit: Option<&'static str>,
+    pub unit: Option<String>,
     /// The fields of a [`Kind::Struct`], or the single item of a [`Kind::List`]; otherwise empty.
-    pub fields: &'static [Column],
+    pub fields: Vec<Arc<Column>>,
     /// The publisher's change to the values.
     pub obfuscation: Obfuscation,
     /// The named values of a [`Kind::Code`]. Values without a name are kept, too.
-    pub codes: &'static [Code],
+    pub codes: Arc<[Code]>,
     /// Special values, which don't mean what they say.
-    pub sentinels: &'static [Sentinel],
+    pub sentinels: Arc<[Sentinel]>,
     /// Names for the values between certain bounds. The ranges ascend and don't overlap; values
     /// between two of them have no name.
-    pub ranges: &'static [Range],
+    pub ranges: Arc<[Range]>,
     /// Values with which the publisher marks invalid measurements. The lake keeps them unchanged;
     /// views show them as NULL.
-    pub invalid: &'static [i64],
+    pub invalid: Vec<i64>,
     /// The meaning of the column.
-    pub doc: &'static str,
+    pub doc: String,
     /// Where its values are found and how they may be spelled, where that is special.
     pub spelling: Spelling,
     /// What its published values look like.
     pub looks: Looks,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
-    pub synthetic: &'static str,
+    pub synthetic: String,
     /// The share of synthetic rows in which an optional column is empty, from 0 to 1.
     pub empty: f64,
 }
@@ -48,24 +52,24 @@ pub struct Column {
 impl Column {
     /// An optional column of which nothing is known but its name, which is also the publisher's, and its kind.
     #[must_use]
-    pub const fn plain(name: &'static str, kind: Kind) -> Self {
+    pub fn plain(name: &str, kind: Kind) -> Self {
         Self {
-            name,
-            content: name,
+            name: name.to_owned(),
+            content: name.to_owned(),
             kind,
-            format: "",
+            format: String::new(),
             mandatory: false,
             unit: None,
-            fields: &[],
+            fields: Vec::new(),
             obfuscation: Obfuscation::Unchanged,
-            codes: &[],
-            sentinels: &[],
-            ranges: &[],
-            invalid: &[],
-            doc: "",
-            spelling: Spelling::PLAIN,
+            codes: Arc::default(),
+            sentinels: Arc::default(),
+            ranges: Arc::default(),
+            invalid: Vec::new(),
+            doc: String::new(),
+            spelling: Spelling::default(),
             looks: Looks::UNKNOWN,
-            synthetic: "",
+            synthetic: String::new(),
             empty: 0.0,
         }
     }
@@ -73,9 +77,9 @@ impl Column {
     /// The meaning of the column, with its unit, as one text.
     #[must_use]
     pub fn comment(&self) -> String {
-        match self.unit {
+        match &self.unit {
             Some(unit) => format!("{} Unit: {unit}.", self.doc),
-            None => self.doc.to_owned(),
+            None => self.doc.clone(),
         }
     }
 
@@ -83,7 +87,7 @@ impl Column {
     /// a point in time says what it counts from, such as `seconds since the trace began`.
     #[must_use]
     pub fn time_units(&self) -> Option<i64> {
-        match self.unit?.split_once(" since ")?.0 {
+        match self.unit.as_deref()?.split_once(" since ")?.0 {
             "microseconds" => Some(1_000_000),
             "milliseconds" => Some(1_000),
             "seconds" => Some(1),
@@ -121,6 +125,8 @@ pub enum Kind {
 
 words! {
     /// Whether date-times have a zone.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Zone {
         /// Each value ends with `Z` or an offset such as `+08:00`; the lake has it in UTC.
         Published = "published",
@@ -129,25 +135,19 @@ words! {
     }
 }
 
-/// Where the values of a column are found and how they may be spelled, beside what [`Kind`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where the values of a column are found and how they may be spelled, beside what [`Kind`] says. By default in a field of
+/// the file, of which only the empty one is NULL.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Spelling {
     /// Spellings of NULL beside the empty field.
-    pub nulls: &'static [&'static str],
+    pub nulls: Arc<[String]>,
     /// Whether an integer may be spelled `5.0`.
     pub integral_floats: bool,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
-    pub capture: Option<&'static str>,
+    pub capture: Option<String>,
 }
 
 impl Spelling {
-    /// A field of the file, of which only the empty one is NULL.
-    pub const PLAIN: Self = Self {
-        nulls: &[],
-        integral_floats: false,
-        capture: None,
-    };
-
     /// Whether a field that isn't empty is a spelling of NULL.
     #[inline]
     #[must_use]
@@ -158,6 +158,8 @@ impl Spelling {
 
 words! {
     /// A publisher's change to the values of a column before publishing them.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Obfuscation {
         /// Nothing.
         Unchanged = "unchanged",
@@ -173,55 +175,64 @@ words! {
 }
 
 /// A named value of a code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Code {
     /// The value in the file and in the lake.
     pub value: i32,
     /// The publisher's name for it, or ours where the publisher gave none.
-    pub name: &'static str,
+    pub name: String,
     /// Its meaning.
-    pub doc: &'static str,
+    pub doc: String,
 }
 
 /// A range of values with a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Range {
     /// The first value.
     pub from: i64,
     /// The last value; `None` if the range has no end.
     pub to: Option<i64>,
     /// The publisher's name for it.
-    pub name: &'static str,
+    pub name: String,
     /// Its meaning.
-    pub doc: &'static str,
+    pub doc: String,
 }
 
 /// A value with a special meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sentinel {
     /// The value in the lake.
     pub value: i64,
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// Another number that files contain for it, if any; it is mapped to `value` and counted.
-    pub also: Option<&'static str>,
+    pub also: Option<String>,
     /// Its meaning.
-    pub doc: &'static str,
+    pub doc: String,
 }
 
 /// A count of the rows in all published parts of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Published {
     /// The rows.
     pub rows: u64,
     /// How reliable the count is.
     pub confidence: Confidence,
     /// Who counted.
-    pub source: &'static str,
+    pub source: String,
+    /// The versions that a description says it doesn't hold for; none in a trace, which has only counts that hold.
+    #[serde(default)]
+    pub not_of: Vec<String>,
 }
 
 words! {
     /// How reliable a published count is, the most reliable first.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Confidence {
         /// The publisher says so.
         Publisher = "publisher",

@@ -131,6 +131,8 @@ fn most_bins() -> u32 {
 
 words! {
     /// How the numbers of a [`Figure`] are drawn.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "kebab-case")]
     pub enum Plot {
         /// One line for each series; x is a number.
         Lines = "lines",

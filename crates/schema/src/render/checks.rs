@@ -40,10 +40,10 @@ pub fn checks(trace: &Trace, table: Option<&Table>) -> String {
         );
     }
     sql.push_str(&format!("\n{HELPERS}"));
-    for table in trace.tables {
+    for table in &trace.tables {
         let needed = |check: &&Check| check.needs.iter().any(|need| need.table == table.name);
         if checks.iter().any(needed) {
-            let name = double_quoted(table.name);
+            let name = double_quoted(&table.name);
             sql.push_str(&format!(
                 "\nCREATE OR REPLACE TEMP VIEW {name} AS {};\n",
                 duckdb_rows(trace, table)
@@ -128,7 +128,7 @@ pub(super) fn queries(trace: &Trace, table: Option<&Table>) -> [(&'static str, V
 fn of_table<'a, T>(list: &'a [T], table: Option<&Table>, needs: fn(&T) -> &[Need]) -> Vec<&'a T> {
     let is_chosen = |one: &&T| {
         let first = needs(one).first().map(|need| &*need.table);
-        table.is_none_or(|table| first == Some(table.name))
+        table.is_none_or(|table| first == Some(&table.name))
     };
     list.iter().filter(is_chosen).collect()
 }
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_checks_of_a_table_have_no_view_that_none_of_them_reads() {
         for trace in TRACES {
-            for table in trace.tables {
+            for table in &trace.tables {
                 let sql = checks(trace, Some(table));
                 let views = sql.matches("TEMP VIEW").count();
                 let mut read: Vec<&str> = trace

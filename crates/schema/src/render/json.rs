@@ -65,14 +65,14 @@ fn describe(table: &Table) -> Value {
         "files": format!("{:?}", table.files).to_lowercase(),
         "syntax": format!("{:?}", table.syntax).to_lowercase(),
         "parts": table.parts,
-        "published": table.published.map(count),
+        "published": table.published.as_ref().map(count),
         "shards": table.shards.iter().map(|one| json!({
-            "cell": one.cell, "count": one.count, "rows": one.rows.map(count),
+            "cell": one.cell, "count": one.count, "rows": one.rows.as_ref().map(count),
         })).collect::<Vec<_>>(),
         "required": table.required,
         "entity": table.entity,
         "primary_key": table.primary_key,
-        "time": table.time.map(|index| table.columns[index].name),
+        "time": table.time.map(|index| &*table.columns[index].name),
         "references": table.references.iter().map(|one| json!({
             "columns": one.columns, "table": one.table, "to": one.to,
         })).collect::<Vec<_>>(),
@@ -83,7 +83,7 @@ fn describe(table: &Table) -> Value {
     })
 }
 
-fn count(published: Published) -> Value {
+fn count(published: &Published) -> Value {
     json!({
         "rows": published.rows,
         "confidence": published.confidence.name(),
@@ -122,7 +122,7 @@ fn column(column: &Column, field_number: Option<usize>) -> Value {
         "sentinels": sentinels.collect::<Vec<_>>(),
         "ranges": ranges.collect::<Vec<_>>(),
         "invalid": column.invalid,
-        "looks_like": column.looks.patterns.iter().map(|one| one.text).collect::<Vec<_>>(),
+        "looks_like": column.looks.patterns.iter().map(|one| &*one.text).collect::<Vec<_>>(),
         "within": column.looks.within.map(|(least, most)| [least, most]),
         "multiple_of": column.looks.multiple_of,
         "doc": column.doc,
@@ -139,10 +139,10 @@ mod tests {
         for trace in TRACES {
             let value: Value = serde_json::from_str(&json(trace, None)).unwrap();
             for (t, table) in trace.tables.iter().enumerate() {
-                let rows = table.published.map(|published| published.rows);
+                let rows = table.published.as_ref().map(|published| published.rows);
                 assert_eq!(value["tables"][t]["entity"], json!(table.entity));
                 assert_eq!(value["tables"][t]["required"], json!(table.required));
-                let time = table.time.map(|index| table.columns[index].name);
+                let time = table.time.map(|index| &*table.columns[index].name);
                 assert_eq!(value["tables"][t]["time"], json!(time));
                 assert_eq!(value["tables"][t]["published"]["rows"].as_u64(), rows);
                 for (c, column) in table.columns.iter().enumerate() {

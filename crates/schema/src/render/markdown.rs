@@ -208,23 +208,23 @@ fn quoted(names: &[impl std::fmt::Display]) -> String {
 fn facts(table: &Table) -> String {
     let mut text = String::new();
     let mut add = |line: String| text.push_str(&format!("- {line}\n"));
-    if let Some(reason) = table.required {
+    if let Some(reason) = &table.required {
         add(format!(
             "Columns that are never NULL: {}",
             markdown_text(reason)
         ));
     }
     if !table.entity.is_empty() {
-        add(format!("A row is about: {}.", quoted(table.entity)));
+        add(format!("A row is about: {}.", quoted(&table.entity)));
     }
     if !table.primary_key.is_empty() {
-        add(format!("Primary key: {}.", quoted(table.primary_key)));
+        add(format!("Primary key: {}.", quoted(&table.primary_key)));
     }
-    for reference in table.references {
+    for reference in &table.references {
         add(format!(
             "{} refers to {} of `{}`.",
-            quoted(reference.columns),
-            quoted(reference.to),
+            quoted(&reference.columns),
+            quoted(&reference.to),
             reference.table
         ));
     }
@@ -304,7 +304,7 @@ fn section(family: &[Trace], table: &Table) -> String {
     let mut text = format!(
         "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
         table.name,
-        markdown_text(table.summary),
+        markdown_text(&table.summary),
         markdown_text(&extent(table)),
         markdown_text(&published(table))
     );
@@ -316,41 +316,41 @@ fn section(family: &[Trace], table: &Table) -> String {
     text.push_str("| column | published as | type | null | unit | obfuscation | meaning |\n");
     text.push_str("|---|---|---|---|---|---|---|\n");
     for (index, column) in table.columns.iter().enumerate() {
-        let mut meaning = cell(column.doc);
+        let mut meaning = cell(&column.doc);
         for trace in family {
             let absent = trace
-                .table(table.name)
+                .table(&table.name)
                 .is_some_and(|t| field_number(t, index).is_none());
             if absent {
                 meaning.push_str(&format!(" *Not in the files of `{}`.*", trace.name));
             }
         }
-        row(&mut text, column.name, column, &meaning);
+        row(&mut text, &column.name, column, &meaning);
         for (path, nested) in with_nested(column).iter().skip(1) {
-            row(&mut text, path, nested, &cell(nested.doc));
+            row(&mut text, path, nested, &cell(&nested.doc));
         }
     }
-    for (path, column) in table.columns.iter().flat_map(with_nested) {
+    for (path, column) in table.columns.iter().flat_map(|column| with_nested(column)) {
         if !column.codes.is_empty() {
             text.push_str(&format!("\nValues of `{path}`:\n\n"));
         }
-        for code in column.codes {
+        for code in &*column.codes {
             text.push_str(&format!(
                 "- {} `{}`: {}\n",
                 code.value,
                 code.name,
-                markdown_text(code.doc)
+                markdown_text(&code.doc)
             ));
         }
         if !column.sentinels.is_empty() {
             text.push_str(&format!("\nSpecial values of `{path}`:\n\n"));
         }
-        for one in column.sentinels {
+        for one in &*column.sentinels {
             text.push_str(&format!(
                 "- {} `{}`: {}\n",
                 one.value,
                 one.name,
-                markdown_text(one.doc)
+                markdown_text(&one.doc)
             ));
         }
         if !column.ranges.is_empty() {
@@ -360,7 +360,7 @@ fn section(family: &[Trace], table: &Table) -> String {
             text.push_str(&format!(
                 "- {span} `{}`: {}\n",
                 range.name,
-                markdown_text(range.doc)
+                markdown_text(&range.doc)
             ));
         }
         if !column.invalid.is_empty() {
@@ -376,10 +376,10 @@ fn section(family: &[Trace], table: &Table) -> String {
 fn row(text: &mut String, path: &str, column: &Column, meaning: &str) {
     text.push_str(&format!(
         "| `{path}` | {} | {} | {} | {} | {} | {meaning} |\n",
-        cell(column.content),
+        cell(&column.content),
         type_name(&data_type(column)),
         if column.mandatory { "no" } else { "yes" },
-        cell(column.unit.unwrap_or_default()),
+        cell(column.unit.as_deref().unwrap_or_default()),
         column.obfuscation.name(),
     ));
 }

@@ -3,6 +3,8 @@
 
 mod of_lake;
 
+use std::sync::Arc;
+
 use super::{Partition, chosen_tables, partitions, remark};
 use crate::{Code, Column, Kind, Range, Table, Trace, Zone};
 
@@ -47,7 +49,7 @@ pub fn duckdb(trace: &Trace, table: Option<&Table>) -> String {
     let mut tables = chosen_tables(trace, table);
     if table.is_none() {
         tables.truncate(trace.tables.len());
-        for derived in trace.derived {
+        for derived in &trace.derived {
             head.push_str(&format!(
                 "-- Not here, because it is derived: {}\n",
                 derived.table.name
@@ -69,7 +71,7 @@ pub fn duckdb_views(trace: &Trace, table: &Table, files: &str) -> String {
         "{}\nCREATE OR REPLACE VIEW {view} AS SELECT\n{}\nFROM {};\nCOMMENT ON VIEW {view} IS {};\n",
         duckdb_files(trace, table, files),
         select(trace, table, &DUCKDB),
-        double_quoted(table.name),
+        double_quoted(&table.name),
         sql_string(&view_doc(trace, table)),
     )
 }
@@ -93,7 +95,7 @@ pub(super) fn duckdb_rows(trace: &Trace, table: &Table) -> String {
 
 /// The columns of a table's files, and those that both layouts have in the path of a file.
 fn columns_of_path(trace: &Trace, table: &Table) -> Vec<String> {
-    let column = |column: &Column| format!("    {}", double_quoted(column.name));
+    let column = |column: &Arc<Column>| format!("    {}", double_quoted(&column.name));
     let partition = |one: Partition| {
         let name = double_quoted(one.name);
         format!("    {} AS {name}", one.duckdb)
@@ -104,12 +106,12 @@ fn columns_of_path(trace: &Trace, table: &Table) -> Vec<String> {
 
 /// The view of a table's files as they are.
 fn duckdb_files(trace: &Trace, table: &Table, files: &str) -> String {
-    let name = double_quoted(table.name);
+    let name = double_quoted(&table.name);
     let columns = columns_of_path(trace, table);
     let remarks = table
         .columns
         .iter()
-        .map(|column| (double_quoted(column.name), remark(column)));
+        .map(|column| (double_quoted(&column.name), remark(column)));
     let partitions = partitions(trace, table).into_iter();
     let comments: String = remarks
         .chain(partitions.map(|one| (double_quoted(one.name), one.doc)))
@@ -123,7 +125,7 @@ fn duckdb_files(trace: &Trace, table: &Table, files: &str) -> String {
          FROM read_parquet({files}, hive_partitioning = false, filename = true);\n\
          COMMENT ON VIEW {name} IS {};\n{comments}",
         columns.join(",\n"),
-        sql_string(table.summary),
+        sql_string(&table.summary),
     )
 }
 
@@ -154,7 +156,7 @@ pub fn spark(trace: &Trace, table: Option<&Table>) -> String {
             backquoted(&view_name(table)),
             spark_string(&view_doc(trace, table)),
             select(trace, table, &SPARK),
-            backquoted(table.name),
+            backquoted(&table.name),
         )
     });
     let statements = created.chain(views).collect::<Vec<_>>().join("\n");
@@ -239,7 +241,7 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
     let Dialect {
         identifier, text, ..
     } = dialect;
-    let name = identifier(column.name);
+    let name = identifier(&column.name);
     let beside = |suffix: &str| identifier(&format!("{}_{suffix}", column.name));
     let value = without_sentinels(column, &name);
     if let Some(units) = column.time_units() {
@@ -261,7 +263,7 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
     }
     if !column.codes.is_empty() {
         let case = |code: &Code| {
-            let name = (dialect.string)(code.name);
+            let name = (dialect.string)(&code.name);
             format!("WHEN {} THEN {name} ", code.value)
         };
         let cases: String = column.codes.iter().map(case).collect();
@@ -271,7 +273,7 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
     }
     if !column.ranges.is_empty() {
         let case = |range: &Range| {
-            let text = (dialect.string)(range.name);
+            let text = (dialect.string)(&range.name);
             let from = range.from;
             match range.to {
                 Some(to) => format!("WHEN {name} BETWEEN {from} AND {to} THEN {text} "),
@@ -321,7 +323,7 @@ fn spark_table(trace: &Trace, table: &Table) -> String {
     let mut columns: Vec<String> = table
         .columns
         .iter()
-        .map(|column| line(column.name, &spark_type(column), &remark(column)))
+        .map(|column| line(&column.name, &spark_type(column), &remark(column)))
         .collect();
     let partitions = partitions(trace, table);
     let added = partitions.iter();
@@ -331,14 +333,14 @@ fn spark_table(trace: &Trace, table: &Table) -> String {
         None => "",
         Some(_) => "-- For a lake without cells, remove `cell` here and from the view.\n",
     };
-    let name = backquoted(table.name);
+    let name = backquoted(&table.name);
     format!(
         "-- Put the directory of the lake in place of OUT.\n{without_cells}\
          CREATE TABLE {name} (\n{}\n)\nUSING parquet\nPARTITIONED BY ({})\nCOMMENT {}\n\
          LOCATION 'OUT/{}';\nMSCK REPAIR TABLE {name};\n",
         columns.join(",\n"),
         keys.collect::<Vec<_>>().join(", "),
-        spark_string(table.summary),
+        spark_string(&table.summary),
         table.name,
     )
 }
@@ -354,7 +356,7 @@ fn spark_type(column: &Column) -> String {
         Kind::DateTime(Zone::None) => "TIMESTAMP_NTZ".to_owned(),
         Kind::Struct => {
             let field =
-                |field: &Column| format!("{}: {}", backquoted(field.name), spark_type(field));
+                |field: &Column| format!("{}: {}", backquoted(&field.name), spark_type(field));
             format!("STRUCT<{}>", listed(column, field))
         }
         Kind::List => format!("ARRAY<{}>", listed(column, spark_type)),
@@ -366,7 +368,7 @@ fn listed(column: &Column, name: impl Fn(&Column) -> String) -> String {
     column
         .fields
         .iter()
-        .map(name)
+        .map(|field| name(field))
         .collect::<Vec<_>>()
         .join(", ")
 }

@@ -34,7 +34,7 @@ pub fn overview(width: usize) -> String {
             text.push_str(&wrap(
                 width,
                 &format!("  {:longest$}  ", table.name),
-                table.summary,
+                &table.summary,
             ));
         }
     }
@@ -50,7 +50,7 @@ pub fn overview(width: usize) -> String {
 /// use tracelake_schema::{TRACES, render};
 ///
 /// let trace = &TRACES[0];
-/// assert!(render::text(trace, None, render::WIDTH).contains(trace.tables[0].name));
+/// assert!(render::text(trace, None, render::WIDTH).contains(&trace.tables[0].name));
 /// ```
 #[must_use]
 pub fn text(trace: &Trace, table: Option<&Table>, width: usize) -> String {
@@ -73,12 +73,12 @@ pub fn text(trace: &Trace, table: Option<&Table>, width: usize) -> String {
     }
     for one in chosen_tables(trace, table) {
         text.push_str(&format!("\n{}  ({})\n", one.name, extent(one)));
-        text.push_str(&wrap(width, "  ", one.summary));
+        text.push_str(&wrap(width, "  ", &one.summary));
         text.push_str(&wrap(width, "  ", &published(one)));
         for line in shards(one) {
             text.push_str(&wrap(width, "  ", &line));
         }
-        if let Some(reason) = one.required {
+        if let Some(reason) = &one.required {
             text.push_str(&wrap(
                 width,
                 "  ",
@@ -93,7 +93,7 @@ pub fn text(trace: &Trace, table: Option<&Table>, width: usize) -> String {
             let key = one.primary_key.join(", ");
             text.push_str(&wrap(width, "  ", &format!("Primary key: {key}.")));
         }
-        for to in one.references {
+        for to in &one.references {
             let (columns, others) = (to.columns.join(", "), to.to.join(", "));
             let sentence = format!("{columns} refers to {others} of {}.", to.table);
             text.push_str(&wrap(width, "  ", &sentence));
@@ -130,7 +130,11 @@ fn list(table: &Table, width: usize) -> String {
             _ => kind.to_string(),
         };
         let start = format!("  {:longest$}  {kind:7}  {null:4}  ", column.name);
-        text.push_str(&wrap(width, &start, column.unit.unwrap_or_default()));
+        text.push_str(&wrap(
+            width,
+            &start,
+            column.unit.as_deref().unwrap_or_default(),
+        ));
     }
     if table.fields.len() < table.columns.len() {
         text.push_str("  (all: the files of this trace lack the column)\n");
@@ -164,26 +168,26 @@ fn details(table: &Table, width: usize) -> String {
             "    ",
             &format!("{place}; values are {values}"),
         ));
-        if let Some(unit) = column.unit {
+        if let Some(unit) = &column.unit {
             text.push_str(&wrap(width, "    ", &format!("in {unit}")));
         }
-        text.push_str(&wrap(width, "    ", column.doc));
-        for code in column.codes {
+        text.push_str(&wrap(width, "    ", &column.doc));
+        for code in &*column.codes {
             let start = format!("      {:2} {}  ", code.value, code.name);
-            text.push_str(&wrap(width, &start, code.doc));
+            text.push_str(&wrap(width, &start, &code.doc));
         }
-        for one in column.sentinels {
+        for one in &*column.sentinels {
             text.push_str(&wrap(
                 width,
                 &format!("      {} {}  ", one.value, one.name),
-                one.doc,
+                &one.doc,
             ));
         }
         for (span, range) in spans(column) {
             text.push_str(&wrap(
                 width,
                 &format!("      {span} {}  ", range.name),
-                range.doc,
+                &range.doc,
             ));
         }
         if !column.invalid.is_empty() {
@@ -252,7 +256,7 @@ mod tests {
                 trace
                     .tables
                     .iter()
-                    .all(|table| overview.contains(table.name))
+                    .all(|table| overview.contains(&*table.name))
             );
         }
     }

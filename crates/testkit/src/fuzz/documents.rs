@@ -47,7 +47,7 @@ pub fn plan_file(data: &[u8]) {
 pub fn facts(data: &[u8]) {
     on_copies("shards", data, |root, data| {
         let table = &trace().tables[0];
-        let path = only_file(&root.join("_tracelake/facts").join(table.name));
+        let path = only_file(&root.join("_tracelake/facts").join(&*table.name));
         let value = without_digest(&fs::read(&path).unwrap());
         let line = changed(value.to_string().as_bytes(), data);
         fs::write(path, seal::line(line)).unwrap();
@@ -164,7 +164,7 @@ fn lakes() -> &'static TempDir {
     LAKES.get_or_init(|| {
         let directory = directory();
         let table = &trace().tables[0];
-        let source = directory.path().join("source").join(table.name);
+        let source = directory.path().join("source").join(&*table.name);
         fs::create_dir_all(&source).unwrap();
         let row = vec!["1"; table.fields.len()].join(",") + "\n";
         for number in 0..2 {

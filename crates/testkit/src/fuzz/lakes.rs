@@ -88,8 +88,8 @@ fn lake() -> &'static TempDir {
             let text: String = (0..ROWS)
                 .map(|row| vec![(row % 2).to_string(); table.fields.len()].join(",") + "\n")
                 .collect();
-            fs::create_dir_all(source.join(table.name)).unwrap();
-            let part = source.join(table.name).join("part-00000-of-00001.csv");
+            fs::create_dir_all(source.join(&*table.name)).unwrap();
+            let part = source.join(&*table.name).join("part-00000-of-00001.csv");
             fs::write(part, text).unwrap();
         }
         let mut request = Request::new(source);

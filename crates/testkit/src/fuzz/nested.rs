@@ -6,9 +6,10 @@
 //! option says otherwise.
 
 use std::fs;
+use std::sync::{Arc, LazyLock};
 
 use super::setting::{directory, options};
-use crate::nested::{self, column, convert, equal};
+use crate::nested::{as_quoted, column, convert, equal};
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 use base64::Engine;
@@ -19,39 +20,34 @@ use tracelake_core::error::ErrorKind;
 use tracelake_schema::{Kind, Syntax, Table};
 
 /// Every kind of column, under names that a fuzzer finds.
-static JSON: Table = Table {
-    name: "made_up",
-    columns: &[
-        column("t", Kind::Integer, &[]),
-        column("s", Kind::Text, &[]),
+static JSON: LazyLock<Arc<Table>> = LazyLock::new(|| {
+    let columns = [
+        column("t", Kind::Integer, []),
+        column("s", Kind::Text, []),
         column(
             "u",
             Kind::Struct,
-            &[column("f", Kind::Float, &[]), column("c", Kind::Code, &[])],
+            [column("f", Kind::Float, []), column("c", Kind::Code, [])],
         ),
-        column("l", Kind::List, &[column("item", Kind::Float, &[])]),
+        column("l", Kind::List, [column("item", Kind::Float, [])]),
         column(
             "r",
             Kind::List,
-            &[column(
+            [column(
                 "item",
                 Kind::Struct,
-                &[
-                    column("s", Kind::Text, &[]),
-                    column("b", Kind::Boolean, &[]),
-                ],
+                [column("s", Kind::Text, []), column("b", Kind::Boolean, [])],
             )],
         ),
-    ],
-    fields: &[0, 1, 2, 3, 4],
-    time: Some(0),
-    ..nested::JSON
-};
+    ];
+    Arc::new(Table {
+        syntax: Syntax::Json,
+        time: Some(0),
+        ..Table::plain("made_up", columns)
+    })
+});
 
-static QUOTED: Table = Table {
-    syntax: Syntax::QuotedCsv,
-    ..JSON
-};
+static QUOTED: LazyLock<Arc<Table>> = LazyLock::new(|| as_quoted(&JSON));
 
 const HEADER: &[u8] = b"t,s,u,l,r\n";
 
@@ -127,7 +123,7 @@ fn check_values(table: &Table, text: &[u8], rows: &RecordBatch) {
             let object: Value = serde_json::from_slice(line).unwrap();
             for (column, array) in table.columns.iter().zip(rows.columns()) {
                 assert!(
-                    equal(column, &object[column.content], array, row),
+                    equal(column, &object[&*column.content], array, row),
                     "{object}"
                 );
             }

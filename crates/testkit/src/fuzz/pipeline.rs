@@ -40,11 +40,11 @@ pub fn run(data: &[u8]) {
         directory.path().join("source"),
         directory.path().join("lake"),
     );
-    fs::create_dir_all(source.join(table.name)).unwrap();
+    fs::create_dir_all(source.join(&*table.name)).unwrap();
     if own_schema {
         fs::write(source.join("schema.csv"), schema_csv(table, &fields)).unwrap();
     }
-    let path = source.join(table.name).join("part-00000-of-00001.csv.gz");
+    let path = source.join(&*table.name).join("part-00000-of-00001.csv.gz");
     fs::write(&path, gzip(&text, choices & 16 > 0)).unwrap();
 
     let mut request = Request::new(source.clone());
@@ -65,7 +65,7 @@ pub fn run(data: &[u8]) {
 
     let plain = Plain::decode(table, &fields, &text);
     check_facts(table, part, &plain);
-    let columns: Vec<&Column> = table.columns.iter().collect();
+    let columns: Vec<&Column> = table.columns.iter().map(|it| &**it).collect();
     check_output(&columns, &out.join(&part.output.path), &plain.good);
     match &part.rejects {
         Some(rejects) => check_rejects(
@@ -258,7 +258,7 @@ impl Plain {
             for (&index, cell) in fields.iter().zip(record.cells.iter().flatten()) {
                 match value(&table.columns[index], cell, &mut mapped) {
                     Some(value) => row[index] = value,
-                    None => wrong = wrong.or(Some(Some(table.columns[index].name))),
+                    None => wrong = wrong.or(Some(Some(&*table.columns[index].name))),
                 }
             }
             match wrong {
@@ -353,7 +353,7 @@ pub(super) fn value(column: &'static Column, cell: &[u8], mapped: &mut u64) -> O
             if let Some(sentinel) = column
                 .sentinels
                 .iter()
-                .find(|sentinel| sentinel.also == Some(text))
+                .find(|sentinel| sentinel.also.as_deref() == Some(text))
             {
                 *mapped += 1;
                 return Some(Value::Integer(sentinel.value));

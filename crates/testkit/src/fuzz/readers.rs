@@ -86,10 +86,10 @@ fn schema_csv(path: &Path, bytes: &[u8]) {
         let fields: usize = trace
             .tables
             .iter()
-            .map(|table| schema.fields(table.name))
+            .map(|table| schema.fields(&table.name))
             .sum();
         assert!(!known || fields > 0);
-        for table in trace.tables {
+        for table in &trace.tables {
             let order = match schema.order(table) {
                 Ok(order) => order,
                 Err(error) => {
@@ -98,13 +98,13 @@ fn schema_csv(path: &Path, bytes: &[u8]) {
                     continue;
                 }
             };
-            assert_eq!(order.fields.len(), schema.fields(table.name));
+            assert_eq!(order.fields.len(), schema.fields(&table.name));
             assert!(!order.fields.is_empty());
             let mut seen = vec![false; table.columns.len()];
             for field in &order.fields {
                 let index = field.index.expect("every column is read");
                 assert!(!std::mem::replace(&mut seen[index], true));
-                assert_eq!(field.column, &table.columns[index]);
+                assert_eq!(field.column, &*table.columns[index]);
                 assert!(field.mandatory || !field.column.mandatory);
             }
             assert!(
@@ -147,9 +147,9 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     let (source, out, beside) = (root.join("source"), root.join("lake"), root.join("beside"));
     let table = &trace().tables[0];
     let row = vec!["1"; table.fields.len()].join(",");
-    fs::create_dir_all(source.join(table.name)).unwrap();
+    fs::create_dir_all(source.join(&*table.name)).unwrap();
     fs::write(
-        source.join(table.name).join("part-00000-of-00001.csv"),
+        source.join(&*table.name).join("part-00000-of-00001.csv"),
         format!("{row}\n{row}\n"),
     )
     .unwrap();
@@ -177,7 +177,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     }
     if name == "facts" {
         // Facts count where there is no manifest yet.
-        let directory = home.join("facts").join(table.name);
+        let directory = home.join("facts").join(&*table.name);
         fs::create_dir_all(&directory).unwrap();
         let line = match tampered.strip_suffix(b"}") {
             Some(_) => seal::line(tampered),

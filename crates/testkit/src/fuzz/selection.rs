@@ -45,11 +45,11 @@ pub fn run(data: &[u8]) {
 
     let directory = directory();
     let source = directory.path().join("source");
-    fs::create_dir_all(source.join(table.name)).unwrap();
+    fs::create_dir_all(source.join(&*table.name)).unwrap();
     if own_schema {
         fs::write(source.join("schema.csv"), schema_csv(table, &fields)).unwrap();
     }
-    let path = source.join(table.name).join("part-00000-of-00001.csv.gz");
+    let path = source.join(&*table.name).join("part-00000-of-00001.csv.gz");
     fs::write(&path, gzip(&text, choices & 16 > 0)).unwrap();
 
     let from = i64::from(from) * TIME_STEP;
@@ -71,7 +71,7 @@ pub fn run(data: &[u8]) {
         let lake = directory.path().join(class.to_string());
         sampled += check_class(table, &fields, &text, &selection, &source, &lake);
     }
-    if rules & 1 > 0 && trace().sampled_column(table.name, None).is_some() {
+    if rules & 1 > 0 && trace().sampled_column(&table.name, None).is_some() {
         selection.sample = Some(Sample { class: 0, of: 1 });
         let whole = directory.path().join("whole");
         let all = check_class(table, &fields, &text, &selection, &source, &whole);
@@ -127,7 +127,7 @@ fn check_class(
     let columns: Vec<&Column> = selection
         .columns
         .iter()
-        .map(|&index| &table.columns[index])
+        .map(|&index| &*table.columns[index])
         .collect();
     check_output(&columns, &lake.join(&part.output.path), &expected.good);
     match &part.rejects {
@@ -155,7 +155,7 @@ struct Expected {
 
 impl Expected {
     fn of(table: &'static Table, fields: &[usize], text: &[u8], selection: &Selection) -> Self {
-        let sampled_by = trace().sampled_column(table.name, None);
+        let sampled_by = trace().sampled_column(&table.name, None);
         let key = sampled_by.and_then(|key| Some(table.column(&key.column)?.0));
         let mut expected = Self {
             good: Vec::new(),
@@ -204,7 +204,7 @@ impl Expected {
                 |index: &&usize| selection.columns.contains(index) || faulty_rule == Some(**index);
             let mut wanted = fields.iter().filter(is_wanted);
             if let Some(&bad) = wanted.find(|&&index| row[index].is_none()) {
-                let name = table.columns[bad].name;
+                let name = &table.columns[bad].name;
                 expected.bad.push(record.bad(Some(name)));
                 continue;
             }
@@ -232,6 +232,6 @@ fn in_range(table: &Table, (from, to): (i64, i64), time: &Value) -> bool {
         return false;
     };
     let column = table.time.map(|time| &table.columns[time]);
-    let mut sentinels = column.into_iter().flat_map(|column| column.sentinels);
+    let mut sentinels = column.into_iter().flat_map(|column| &*column.sentinels);
     (from..to).contains(time) || sentinels.any(|sentinel| sentinel.value == *time)
 }

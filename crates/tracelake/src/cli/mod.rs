@@ -599,7 +599,10 @@ impl SchemaArgs {
 
     /// The table of the trace, where it is named.
     pub(crate) fn table_of(&self, trace: &'static Trace) -> Result<Option<&'static Table>> {
-        let table = |name: &String| trace.table(name).ok_or_else(|| unknown_table(name, trace));
+        let table = |name: &String| {
+            let table = trace.table(name).map(|table| &**table);
+            table.ok_or_else(|| unknown_table(name, trace))
+        };
         self.table.as_ref().map(table).transpose()
     }
 

@@ -184,7 +184,7 @@ pub(crate) fn plan_text(
     let mut text = format!("{} as {}\n", shown_path(&plan.source), plan.trace.name);
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = sum(table.parts.iter().map(|part| part.bytes));
-        let name = table.order.table.name;
+        let name = &table.order.table.name;
         let is_done = |part: &&PartPlan| {
             done.contains(&PartName {
                 table: name,
@@ -281,7 +281,7 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, done: &BTreeSet<PartName>) -> S
         several(stream.part_rows, "row")
     );
     for table in plan.tables_of(stream) {
-        let name = table.order.table.name;
+        let name = &table.order.table.name;
         let finished = done.iter().filter(|done| done.table == name);
         let done = match finished.count() as u64 {
             0 => String::new(),

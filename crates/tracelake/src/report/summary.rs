@@ -301,9 +301,9 @@ impl<'a> TableSize<'a> {
 /// Parts that neither the source nor the lake has, and tables that the source doesn't have.
 fn say_missing(plan: &Plan, manifest: &Manifest) {
     for table in &plan.tables {
-        let name = table.order.table.name;
+        let name = &table.order.table.name;
         // An earlier run may have converted a part whose source is gone.
-        let facts = manifest.tables.iter().find(|facts| facts.name == name);
+        let facts = manifest.tables.iter().find(|facts| facts.name == *name);
         let parts = facts.into_iter().flat_map(|facts| &facts.parts);
         let done: Vec<PartKey> = parts.map(PartFacts::key).collect();
         let missing = table.missing.iter().filter(|part| !done.contains(part));
@@ -394,7 +394,7 @@ pub(super) fn against_published(trace: &Trace, manifest: &Manifest) {
 }
 
 /// How many more rows there are than were published, in words.
-fn compared(published: Option<Published>, more: Option<i64>) -> String {
+fn compared(published: Option<&Published>, more: Option<i64>) -> String {
     let Some((published, more)) = published.zip(more) else {
         return ", no published count".to_owned();
     };
@@ -422,9 +422,10 @@ mod tests {
         let published = Some(Published {
             rows: 37_780,
             confidence: Confidence::Reported,
-            source: "somebody",
+            source: "somebody".to_owned(),
+            not_of: Vec::new(),
         });
-        let words = |more| compared(published, more);
+        let words = |more| compared(published.as_ref(), more);
         assert_eq!(compared(None, None), ", no published count");
         assert_eq!(words(Some(0)), ", matches the published count");
         let end = "than the published count of 37,780 (reported)";

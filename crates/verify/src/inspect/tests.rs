@@ -31,7 +31,7 @@ fn a_lake_is_added_up_and_its_gaps_are_listed() {
         .iter()
         .find(|table| table.parts > 3 && table.time.is_some())
         .unwrap();
-    let mut facts = TableFacts::new(table.name, String::new());
+    let mut facts = TableFacts::new(&table.name, String::new());
     for (number, times) in [(0, (7, 90)), (2, (3, 40))] {
         let mut part = part(number, None, 100);
         (part.time_min, part.time_max) = (Some(times.0), Some(times.1));
@@ -52,13 +52,13 @@ fn a_lake_is_added_up_and_its_gaps_are_listed() {
         .tables
         .iter()
         .filter(|other| other.name != table.name);
-    let names: Vec<&str> = others.map(|other| other.name).collect();
+    let names: Vec<&str> = others.map(|other| &*other.name).collect();
     assert_eq!(inventory.absent, names);
 }
 
 #[test]
 fn a_cell_that_lacks_a_table_is_named() {
-    let table = trace().tables[0].name;
+    let table = &trace().tables[0].name;
     let mut facts = TableFacts::new(table, String::new());
     facts.push(part(0, Some("a"), 1));
     let origin = Origin::new(&trace().name, Settings::default());

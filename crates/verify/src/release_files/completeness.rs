@@ -51,7 +51,7 @@ pub(crate) struct Completeness {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TableGap {
     /// The name of the table.
-    pub table: &'static str,
+    pub table: String,
     /// The cell, in a lake that is partitioned by cell.
     pub cell: Option<CellName>,
     /// The missing pieces.
@@ -154,7 +154,7 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
             _ => continue,
         };
         gaps.push(TableGap {
-            table: table.name,
+            table: table.name.clone(),
             cell,
             gap,
         });
@@ -217,6 +217,8 @@ fn missing(parts: &[&PartFacts], first: u32, total: u32) -> Vec<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tracelake_core::options::Layout;
     use tracelake_schema::{Confidence, Published};
 
@@ -225,16 +227,17 @@ mod tests {
 
     /// The first trace, of its first table alone.
     fn one(published: Option<u64>, parts: u32, files: Files) -> Trace {
-        let mut table = trace().tables[0];
+        let mut table = (*trace().tables[0]).clone();
         table.parts = parts;
         table.files = files;
         table.published = published.map(|rows| Published {
             rows,
             confidence: Confidence::Reported,
-            source: "somebody",
+            source: "somebody".to_owned(),
+            not_of: Vec::new(),
         });
         let mut trace = trace().clone();
-        trace.tables = Vec::leak(vec![table]);
+        trace.tables = vec![Arc::new(table)];
         trace
     }
 
@@ -296,7 +299,7 @@ mod tests {
             &manifest(Layout::Flat, &parts),
         );
         assert_eq!(found.gaps, []);
-        assert_eq!(found.unknown, [trace().tables[0].name]);
+        assert_eq!(found.unknown, [&*trace().tables[0].name]);
         let mut synthetic = manifest(Layout::Flat, &parts);
         synthetic.origin.synthetic = true;
         let found = completeness(&one(Some(99), 500, Files::Parts), &synthetic);
@@ -313,15 +316,17 @@ mod tests {
         assert_eq!(found.gaps.len(), all);
         assert_eq!(completeness(trace(), &manifest(Layout::Flat, &[])).gaps, []);
         let mut two = one(None, 0, Files::Shards);
-        let mut other = two.tables[0];
-        other.name = "other";
-        two.tables = Vec::leak(vec![two.tables[0], other]);
+        let other = Table {
+            name: "other".to_owned(),
+            ..(*two.tables[0]).clone()
+        };
+        two.tables.push(Arc::new(other));
         let found = completeness(&two, &manifest(Layout::Flat, &[(0, "part-00000.parquet")]));
         let [TableGap { table, gap, .. }] = &found.gaps[..] else {
             panic!("{found:?}");
         };
         assert_eq!(
-            (*table, gap.describe().as_str()),
+            (&**table, gap.describe().as_str()),
             ("other", "the table is missing")
         );
     }

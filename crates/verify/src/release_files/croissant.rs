@@ -87,10 +87,10 @@ fn record_set(table: &Table) -> Value {
     let fields = table.columns.iter().map(|column| {
         let source = FieldSource {
             table,
-            column: column.name,
+            column: &column.name,
             path: Vec::new(),
         };
-        describe(table.name, column, &render::remark(column), &source)
+        describe(&table.name, column, &render::remark(column), &source)
     });
     let mut described = json!({
         "@type": "cr:RecordSet",
@@ -121,14 +121,14 @@ struct FieldSource<'a> {
 fn describe(parent: &str, column: &Column, doc: &str, source: &FieldSource<'_>) -> Value {
     let id = format!("{parent}/{}", column.name);
     let item = column.fields.first().filter(|_| column.kind == Kind::List);
-    let inner = item.unwrap_or(column);
+    let inner = item.map_or(column, |item| item);
     let mut described = Map::new();
     let mut set = |key: &str, value: Value| {
         described.insert(key.to_owned(), value);
     };
     set("@type", "cr:Field".into());
     set("@id", id.as_str().into());
-    set("name", column.name.into());
+    set("name", column.name.as_str().into());
     set("description", doc.into());
     if item.is_some() {
         set("isArray", true.into());
@@ -136,7 +136,7 @@ fn describe(parent: &str, column: &Column, doc: &str, source: &FieldSource<'_>) 
     }
     let Some(data_type) = TypeNames::of(inner.kind).croissant else {
         let sub_fields = inner.fields.iter().map(|child| {
-            let path = source.path.iter().copied().chain([child.name]);
+            let path = source.path.iter().copied().chain([&*child.name]);
             let source = FieldSource {
                 path: path.collect(),
                 ..*source
@@ -214,11 +214,11 @@ mod tests {
     #[test]
     fn lists_and_structs_become_repeated_fields_and_sub_fields() {
         let mut seen = (false, false, false);
-        for table in TRACES.iter().flat_map(|trace| trace.tables) {
-            for column in table.columns {
+        for table in TRACES.iter().flat_map(|trace| &trace.tables) {
+            for column in &*table.columns {
                 let source = FieldSource {
                     table,
-                    column: column.name,
+                    column: &column.name,
                     path: Vec::new(),
                 };
                 let described = describe("t", column, "what", &source);
@@ -253,8 +253,9 @@ mod tests {
 
     #[test]
     fn date_times_are_no_texts() {
-        let is_date_time = |column: &&Column| matches!(column.kind, Kind::DateTime(_));
-        let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+        let is_date_time =
+            |column: &&std::sync::Arc<Column>| matches!(column.kind, Kind::DateTime(_));
+        let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
         let (table, column) = tables
             .find_map(|table| Some((table, table.columns.iter().find(is_date_time)?)))
             .unwrap();

@@ -66,19 +66,23 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
 /// The columns and keys of a table. `is_here` says whether the package has a table, because a
 /// reference to another package's table is not allowed.
 fn schema(table: &Table, is_here: &dyn Fn(&str) -> bool) -> Value {
-    let fields: Vec<Value> = table.columns.iter().map(describe).collect();
+    let fields: Vec<Value> = table
+        .columns
+        .iter()
+        .map(|column| describe(column))
+        .collect();
     let mut schema = json!({"fields": fields});
     if let Some(key) = proven_key(table) {
         schema["primaryKey"] = json!(key);
     }
-    let known = table.references.iter().filter(|one| is_here(one.table));
+    let known = table.references.iter().filter(|one| is_here(&one.table));
     let references: Vec<Value> = known
         .map(|one| {
             // The standard's name for the table itself is the empty text.
             let resource = if one.table == table.name {
                 ""
             } else {
-                one.table
+                &one.table
             };
             json!({
                 "fields": one.columns,
@@ -123,10 +127,10 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_the_catalog_and_refer_to_tables_of_the_package_alone() {
-        for table in TRACES.iter().flat_map(|trace| trace.tables) {
+        for table in TRACES.iter().flat_map(|trace| &trace.tables) {
             let whole = schema(table, &|_| true);
             let is_mandatory =
-                |name: &&str| table.column(name).is_some_and(|(_, one)| one.mandatory);
+                |name: &String| table.column(name).is_some_and(|(_, one)| one.mandatory);
             let proven =
                 !table.primary_key.is_empty() && table.primary_key.iter().all(is_mandatory);
             assert_eq!(whole.get("primaryKey").is_some(), proven, "{}", table.name);

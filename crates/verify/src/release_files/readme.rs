@@ -57,7 +57,7 @@ fn front_matter(lake: &ReleasedLake<'_>) -> String {
     for (table, _) in &lake.tables {
         yaml += &format!(
             "- config_name: {}\n  data_files: {}\n",
-            text(table.name),
+            text(&table.name),
             text(&lake.pattern(table))
         );
     }
@@ -86,7 +86,7 @@ fn size_category(rows: u64) -> String {
 
 fn opening(lake: &ReleasedLake<'_>) -> String {
     let trace = lake.trace;
-    let first = lake.tables.first().map_or("", |(table, _)| table.name);
+    let first = lake.tables.first().map_or("", |(table, _)| &table.name);
     let opening = format!(
         "\n<!-- Written by `tracelake release`; `tracelake verify` checks it against the lake. -->\n\n\
          # {}\n\n{}\n\nEvery table is a configuration of its own:\n\n\

@@ -43,10 +43,10 @@ impl TypeNames {
 }
 
 /// The columns of the primary key, if each is known to have a value in every row.
-pub(super) fn proven_key(table: &Table) -> Option<&'static [&'static str]> {
+pub(super) fn proven_key(table: &Table) -> Option<&[String]> {
     let mut columns = table.primary_key.iter().map(|name| table.column(name));
     let is_proven = columns.all(|column| column.is_some_and(|(_, column)| column.mandatory));
-    (is_proven && !table.primary_key.is_empty()).then_some(table.primary_key)
+    (is_proven && !table.primary_key.is_empty()).then_some(&table.primary_key)
 }
 
 /// A lake of a known trace whose files are all where tracelake writes them.
@@ -69,7 +69,7 @@ impl<'a> ReleasedLake<'a> {
                 .ok_or_else(|| misplaced(&facts.name))?;
             for part in &facts.parts {
                 let (output, rejects) = (&part.output.path, part.rejects.as_ref());
-                let folder = part.key().folder(table.name, layout);
+                let folder = part.key().folder(&table.name, layout);
                 check_place(output, &folder, &suffix)?;
                 if let Some(rejects) = rejects {
                     let folder = format!("{REJECTS}/{}", table.name);
@@ -77,7 +77,7 @@ impl<'a> ReleasedLake<'a> {
                     check_place(&rejects.path, &folder, ".ndjson")?;
                 }
             }
-            tables.push((table, facts));
+            tables.push((&**table, facts));
         }
         Ok(Self {
             trace,

@@ -62,7 +62,7 @@ fn sampled(lake: &ReleasedLake<'_>, sample: Sample) -> String {
         of - 1
     );
     for (table, _) in &lake.tables {
-        let Some(key) = lake.trace.sampled_column(table.name, by) else {
+        let Some(key) = lake.trace.sampled_column(&table.name, by) else {
             continue;
         };
         // A list, because a pipe in a condition would end the cell of a table.
@@ -90,13 +90,13 @@ fn dangling(lake: &ReleasedLake<'_>) -> Vec<String> {
         options.sample.map(|_| &*column.column)
     };
     let is_sampled_alike = |table: &Table, reference: &Reference| {
-        let mut columns = reference.columns.iter().zip(reference.to);
-        let (from_key, to_key) = (key(table.name), key(reference.table));
-        columns.any(|(from, to)| from_key == Some(*from) && to_key == Some(*to))
+        let mut columns = reference.columns.iter().zip(&reference.to);
+        let (from_key, to_key) = (key(&table.name), key(&reference.table));
+        columns.any(|(from, to)| from_key == Some(from) && to_key == Some(to))
     };
     let may_dangle = |table: &Table, reference: &Reference| {
         options.time.is_some()
-            || (key(reference.table).is_some() && !is_sampled_alike(table, reference))
+            || (key(&reference.table).is_some() && !is_sampled_alike(table, reference))
     };
     let mut dangling = Vec::new();
     for (table, _) in &lake.tables {

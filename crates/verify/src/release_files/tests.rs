@@ -27,7 +27,7 @@ fn file(path: &str) -> FileFacts {
 pub(super) fn manifest(layout: Layout, outputs: &[(u32, &str)]) -> Manifest {
     let mut options = Settings::default();
     options.layout = layout;
-    let table = trace().tables[0].name;
+    let table = &trace().tables[0].name;
     let mut facts = TableFacts::new(table, String::new());
     for &(file_number, name) in outputs {
         let key = PartKey {
@@ -56,7 +56,10 @@ fn a_whole_trace_is_called_whole() {
         .map(|table| {
             let mut facts = one.clone();
             facts.name = table.name.to_owned();
-            let rows = table.published.map_or(3, |published| published.rows);
+            let rows = table
+                .published
+                .as_ref()
+                .map_or(3, |published| published.rows);
             facts.parts = (0..table.parts)
                 .map(|number| {
                     let mut part = one.parts[0].clone();

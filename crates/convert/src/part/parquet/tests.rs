@@ -16,7 +16,7 @@ use crate::reader::{ReadOptions, read_part};
 
 /// The table with lists that is published as Parquet.
 fn table() -> &'static Table {
-    let mut tables = TRACES.iter().flat_map(|trace| trace.tables);
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let has_numbers = |table: &Table| {
         let mut columns = table.columns.iter();
         let is_list = |kind, of| kind == Kind::List && of == Kind::Float;

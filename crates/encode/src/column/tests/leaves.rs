@@ -16,9 +16,8 @@ use proptest::prelude::*;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
-use tracelake_schema::Table;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_testkit::every_kind::TABLE;
+use tracelake_testkit::every_kind::TABLE as ROWS;
 
 use super::metadata;
 use crate::column_values::{self, ReadRows};
@@ -29,8 +28,6 @@ use crate::parquet_file::ParquetFile;
 use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
 use crate::samples::object;
-
-static ROWS: Table = TABLE;
 
 /// The rows of some chunks, by the encoders and read without them.
 struct Encoded {
@@ -70,7 +67,7 @@ fn encode(chunks: &[String], per_row_group: usize, most_rows: usize) -> Encoded 
         let mut records = JsonRecords::new(&order);
         records.split(chunk.as_bytes(), LineEnding::Lf, &order, false);
         let (direct, _) = records.direct().unwrap();
-        let nodes = Node::of(ROWS.columns);
+        let nodes = Node::of(&ROWS.columns);
         match column_values::read(&nodes, &schema, chunk.as_bytes(), direct).unwrap() {
             ReadRows::Batch(batch, _) => expected.push(batch),
             ReadRows::Faulty(_) => panic!("no value has a fault"),
@@ -107,7 +104,7 @@ fn levels_are_those_of_the_file() {
     let file = create();
     let columns = file.schema().columns().iter();
     let of_file: Vec<MaxLevels> = columns.map(|column| MaxLevels::of(column)).collect();
-    let leaves = leaves(&Node::of(ROWS.columns)).into_iter();
+    let leaves = leaves(&Node::of(&ROWS.columns)).into_iter();
     assert_eq!(leaves.map(|leaf| leaf.most).collect::<Vec<_>>(), of_file);
 }
 
@@ -160,8 +157,8 @@ fn texts_of_cells_are_rows_too() {
     let mut file = create();
     let mut rows = builder(&file, 100);
     let line = br#"{"time":1,"share":1e-300,"done":false,"user":"\n","rules":[{"name":"\""},{"name":""}]}"#;
-    let mut texts = RowTexts::new(ROWS.columns);
-    texts.push(&crate::json::row(line, &ROWS.columns.into()).unwrap());
+    let mut texts = RowTexts::new(&ROWS.columns);
+    texts.push(&crate::json::row(line, &(&*ROWS.columns).into()).unwrap());
     assert!(rows.push_rows(&texts.text, &texts.rows).unwrap().is_empty());
     file.write(rows.finish().unwrap().unwrap()).unwrap();
     let file = Bytes::from(file.finish().unwrap());
@@ -179,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn leaves_are_read_back(
-        rows in prop::collection::vec(object(ROWS.columns, None), 1..40),
+        rows in prop::collection::vec(object(&ROWS.columns, None), 1..40),
         repeat in 1..40_usize,
         per_chunk in 1..50_usize,
         per_row_group in 1..4_usize,

@@ -8,7 +8,7 @@ mod leaves;
 mod limits;
 mod plain;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
@@ -29,7 +29,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
 use tracelake_core::settings::ROW_GROUP_ROWS;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_schema::{Column, Files, Kind, Sentinel, Syntax, Table};
+use tracelake_schema::{Column, Kind, Sentinel, Table};
 use tracelake_testkit::every_kind;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
@@ -40,28 +40,22 @@ use crate::rows::RowGroupBuilder;
 use crate::split::Records;
 use crate::thrift::{DEEPEST, Thrift};
 
-const fn column(name: &'static str, kind: Kind, mandatory: bool) -> Column {
-    Column {
-        name,
-        content: name,
-        kind,
-        mandatory,
-        ..every_kind::TABLE.columns[1]
-    }
+fn column(name: &str, kind: Kind, mandatory: bool) -> Column {
+    every_kind::column(name, kind, mandatory, [])
 }
 
 /// A table with each physical kind, mandatory and optional, and a column that the file lacks.
-static TABLE: Table = Table {
-    name: "made_up",
-    columns: &[
+static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
+    let columns = [
         Column {
-            unit: Some("microseconds"),
-            sentinels: &[Sentinel {
+            unit: Some("microseconds".to_owned()),
+            sentinels: [Sentinel {
                 value: i64::MAX,
-                name: "AFTER",
-                also: Some("18446744073709551615"),
-                doc: "",
-            }],
+                name: "AFTER".to_owned(),
+                also: Some("18446744073709551615".to_owned()),
+                doc: String::new(),
+            }]
+            .into(),
             ..column("time", Kind::Integer, true)
         },
         column("id", Kind::Integer, false),
@@ -70,14 +64,13 @@ static TABLE: Table = Table {
         column("flag", Kind::Boolean, false),
         column("text", Kind::Text, false),
         column("lacking", Kind::Text, false),
-    ],
-    fields: &[0, 1, 2, 3, 4, 5],
-    files: Files::Parts,
-    naming: tracelake_schema::Naming::NONE,
-    csv: tracelake_schema::Csv::PLAIN,
-    syntax: Syntax::Csv,
-    ..every_kind::TABLE
-};
+    ];
+    Arc::new(Table {
+        fields: vec![0, 1, 2, 3, 4, 5],
+        time: Some(0),
+        ..Table::plain("made_up", columns)
+    })
+});
 
 const TIME: usize = 0;
 const ID: usize = 1;

@@ -14,16 +14,13 @@ use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
-use tracelake_schema::Table;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_testkit::every_kind;
+use tracelake_testkit::every_kind::TABLE;
 
 use super::{ParquetRows, RowReject};
 use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::output::BlockBuilder;
 use crate::syntax::{ChunkRecords, Splitting};
-
-static TABLE: Table = every_kind::TABLE;
 
 fn order() -> FieldOrder {
     FieldOrder::built_in(&TABLE, "here")

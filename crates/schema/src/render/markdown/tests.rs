@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::TRACES;
 
@@ -35,10 +37,10 @@ fn keys_archives_and_reasons_are_on_the_page() {
         }
         for table in trace.all_tables() {
             let section = table_section(trace, table);
-            assert!(section.contains(table.required.unwrap_or_default()));
-            assert!(section.contains(&quoted(table.entity)));
-            assert!(section.contains(&quoted(table.primary_key)));
-            for reference in table.references {
+            assert!(section.contains(table.required.as_deref().unwrap_or_default()));
+            assert!(section.contains(&quoted(&table.entity)));
+            assert!(section.contains(&quoted(&table.primary_key)));
+            for reference in &table.references {
                 assert!(section.contains(&format!("of `{}`", reference.table)));
             }
         }
@@ -48,19 +50,17 @@ fn keys_archives_and_reasons_are_on_the_page() {
 #[test]
 fn a_description_brings_no_html_and_no_formula() {
     let mut trace = TRACES[0].clone();
-    let mut table = trace.tables[0];
-    let mut column = table.columns[0];
-    column.doc = "<script>alert('$x$')</script>";
-    column.content = "<b>";
-    table.columns = vec![column].leak();
-    table.summary = "<img src=x onerror=alert(1)>";
-    table.entity = &[];
-    table.primary_key = &[];
-    table.references = &[];
-    table.fields = &[0];
+    let mut column = (*trace.tables[0].columns[0]).clone();
+    column.doc = "<script>alert('$x$')</script>".to_owned();
+    column.content = "<b>".to_owned();
+    let table = Table {
+        summary: "<img src=x onerror=alert(1)>".to_owned(),
+        ..Table::plain("odd", [column])
+    };
     trace.title = "</title>".to_owned();
     trace.anomalies = vec!["costs $5 <!--".to_owned()];
-    trace.tables = vec![table].leak();
+    let table = Arc::new(table);
+    trace.tables = vec![Arc::clone(&table)];
     for page in [
         markdown(&trace, None),
         dictionary(std::slice::from_ref(&trace)),

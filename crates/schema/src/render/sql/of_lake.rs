@@ -64,13 +64,13 @@ pub fn spark_of_lake(trace: &Trace, tables: &[(&Table, Vec<LakeFile>)]) -> Strin
         format!(
             "CREATE OR REPLACE TEMPORARY VIEW {} COMMENT {} AS\n{};\n\
              CREATE OR REPLACE TEMPORARY VIEW {} COMMENT {} AS SELECT\n{}\nFROM {};\n",
-            backquoted(table.name),
-            spark_string(table.summary),
+            backquoted(&table.name),
+            spark_string(&table.summary),
             selects.collect::<Vec<_>>().join("\nUNION ALL\n"),
             backquoted(&view_name(table)),
             spark_string(&view_doc(trace, table)),
             select(trace, table, &SPARK),
-            backquoted(table.name),
+            backquoted(&table.name),
         )
     });
     let views = views.collect::<Vec<_>>().join("\n");
@@ -158,7 +158,7 @@ mod tests {
             file("s3://b/{c}.parquet", 7, Some("a")),
             file("/odd://x.parquet", 8, None),
         ];
-        let of = |trace: &'static Trace| [(&trace.tables[0], files.clone())];
+        let of = |trace: &'static Trace| [(&*trace.tables[0], files.clone())];
         let duckdb = duckdb_of_lake(plain, &of(plain));
         assert!(
             duckdb.contains("read_parquet(['/it''s [[]1]/a[*]`.parquet', 's3://b/{c}.parquet', ")

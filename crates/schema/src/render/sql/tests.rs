@@ -1,31 +1,23 @@
 use super::*;
-use crate::{Files, Syntax, TRACES};
+use crate::{Files, TRACES};
 
-const TABLE: Table = Table {
-    name: "odd",
-    summary: "what's odd",
-    columns: &[Column {
-        format: "STRING",
+fn user() -> Column {
+    Column {
+        format: "STRING".to_owned(),
         mandatory: true,
-        doc: r"The user's \name.",
+        doc: r"The user's \name.".to_owned(),
         ..Column::plain("user", Kind::Text)
-    }],
-    fields: &[0],
-    files: Files::Parts,
-    naming: crate::Naming::NONE,
-    csv: crate::Csv::PLAIN,
-    syntax: Syntax::Csv,
-    parquet: false,
-    parts: 1,
-    published: None,
-    shards: &[],
-    required: None,
-    entity: &[],
-    primary_key: &[],
-    references: &[],
-    time: None,
-    synthetic: "",
-};
+    }
+}
+
+fn table() -> Table {
+    Table {
+        summary: "what's odd".to_owned(),
+        files: Files::Parts,
+        parts: 1,
+        ..Table::plain("odd", [user()])
+    }
+}
 
 #[test]
 fn views_read_the_files_that_they_are_given() {
@@ -53,7 +45,7 @@ fn names_for_spark_are_those_of_the_view() {
 
 #[test]
 fn duckdb_doubles_quotes() {
-    let ddl = duckdb(&TRACES[0], Some(&TABLE));
+    let ddl = duckdb(&TRACES[0], Some(&table()));
     assert!(
         ddl.contains("FROM read_parquet('odd/**/*.parquet', "),
         "{ddl}"
@@ -71,7 +63,7 @@ fn duckdb_doubles_quotes() {
 
 #[test]
 fn spark_escapes_with_a_backslash() {
-    let ddl = spark(&TRACES[0], Some(&TABLE));
+    let ddl = spark(&TRACES[0], Some(&table()));
     assert!(
         ddl.contains(r"`user` STRING COMMENT 'The user\'s \\name.'"),
         "{ddl}"
@@ -90,7 +82,7 @@ fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
         }),
         ..TRACES[0].clone()
     };
-    let ddl = spark(trace, Some(&TABLE));
+    let ddl = spark(trace, Some(&table()));
     assert!(
         ddl.contains("PARTITIONED BY (`cell`, `file_number`)"),
         "{ddl}"
@@ -99,7 +91,7 @@ fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
         ddl.contains("`cell` STRING COMMENT 'The crater. It is in"),
         "{ddl}"
     );
-    let ddl = duckdb(trace, Some(&TABLE));
+    let ddl = duckdb(trace, Some(&table()));
     assert!(
         ddl.contains("COMMENT ON COLUMN \"odd\".\"cell\" IS 'The crater."),
         "{ddl}"
@@ -108,10 +100,10 @@ fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
         files: Files::Whole,
         naming: crate::Naming::NONE,
         csv: crate::Csv::PLAIN,
-        ..TABLE
+        ..table()
     };
     assert!(!duckdb(trace, Some(&whole)).contains("cell"));
-    assert!(!duckdb(&TRACES[0], Some(&TABLE)).contains("cell"));
+    assert!(!duckdb(&TRACES[0], Some(&table())).contains("cell"));
 }
 
 #[test]
@@ -119,7 +111,7 @@ fn every_table_has_its_files_and_a_view_in_which_no_column_is_there_twice() {
     for trace in TRACES {
         let views = |ddl: &str| ddl.matches("VIEW \"").count() - ddl.matches("ON VIEW").count();
         assert_eq!(views(&duckdb(trace, None)), 2 * trace.tables.len());
-        for derived in trace.derived {
+        for derived in &trace.derived {
             assert_eq!(views(&duckdb(trace, Some(&derived.table))), 2);
         }
         let spark = spark(trace, None);
@@ -139,18 +131,18 @@ fn every_table_has_its_files_and_a_view_in_which_no_column_is_there_twice() {
 
 #[test]
 fn the_expressions_of_a_view_follow_the_description() {
-    let column = |kind, unit, format| Column {
-        name: "c",
+    let column = |kind, unit: Option<&str>, format: &str| Column {
+        name: "c".to_owned(),
         kind,
-        unit,
-        format,
-        ..TABLE.columns[0]
+        unit: unit.map(str::to_owned),
+        format: format.to_owned(),
+        ..user()
     };
-    let special: &[crate::Sentinel] = &[crate::Sentinel {
+    let special = [crate::Sentinel {
         value: -1,
-        name: "NONE",
+        name: "NONE".to_owned(),
         also: None,
-        doc: "",
+        doc: String::new(),
     }];
     let trace = &crate::Trace {
         epoch: None,
@@ -160,8 +152,8 @@ fn the_expressions_of_a_view_follow_the_description() {
     let plain = column(Kind::Integer, None, "INTEGER");
     assert_eq!(duckdb(&plain), "\"c\"");
     let invalid = Column {
-        sentinels: special,
-        ..plain
+        sentinels: special.into(),
+        ..plain.clone()
     };
     assert_eq!(
         duckdb(&invalid),
@@ -174,33 +166,37 @@ fn the_expressions_of_a_view_follow_the_description() {
              make_timestamp(TRY_CAST(round(\"c\" * 1000000) + 0 AS BIGINT)) AS \"c_timestamp\"; \"c\""
     );
     let code = Column {
-        codes: &[crate::Code {
+        codes: [crate::Code {
             value: 3,
-            name: "it's",
-            doc: "",
-        }],
+            name: "it's".to_owned(),
+            doc: String::new(),
+        }]
+        .into(),
         ..column(Kind::Code, None, "INTEGER")
     };
     assert_eq!(
         selected(trace, &code, &SPARK),
         [r"CASE `c` WHEN 3 THEN 'it\'s' ELSE CAST(`c` AS STRING) END AS `c`"]
     );
-    let ranges: &[crate::Range] = &[
+    let ranges = [
         crate::Range {
             from: 0,
             to: Some(4),
-            name: "LOW",
-            doc: "",
+            name: "LOW".to_owned(),
+            doc: String::new(),
         },
         crate::Range {
             from: 10,
             to: None,
-            name: "HIGH",
-            doc: "",
+            name: "HIGH".to_owned(),
+            doc: String::new(),
         },
     ];
     assert_eq!(
-        duckdb(&Column { ranges, ..plain }),
+        duckdb(&Column {
+            ranges: ranges.into(),
+            ..plain
+        }),
         "CASE WHEN \"c\" BETWEEN 0 AND 4 THEN 'LOW' WHEN \"c\" >= 10 THEN 'HIGH' END AS \"c_range\"; \"c\""
     );
     let mixed = column(Kind::Text, None, "STRING_HASH_OR_INTEGER");
