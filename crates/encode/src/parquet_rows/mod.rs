@@ -1,7 +1,7 @@
 //! Rows of a Parquet file as rows of a table: the columns advance together, page by page.
 //!
-//! The file may be of any writer. [`fields`] finds the table's leaves in its schema, [`pages`] takes pages apart,
-//! [`leaf`] reads the next rows of a leaf, and [`cast`] makes the table's values of the file's. Dictionaries stay
+//! The file may be of any writer. `fields` finds the table's leaves in its schema, `pages` takes pages apart,
+//! `leaf` reads the next rows of a leaf, and `cast` makes the table's values of the file's. Dictionaries stay
 //! dictionaries: a value of one is looked at once.
 
 mod cast;
