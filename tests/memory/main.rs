@@ -319,7 +319,7 @@ fn allocated_by_runs(parts: u32) -> Vec<(&'static str, u64, u64)> {
         ("inspect the shard", PART_BOUND, inspect(&shared)),
         (
             "commit",
-            PART_BOUND,
+            SHARD_PART_BOUND,
             allocated_by(|| Dataset::at(&context, &shared).commit(CommitOptions::default())),
         ),
     ];
@@ -348,7 +348,7 @@ fn the_page_of_limits_has_these_bounds() {
     let page = fs::read_to_string(path).unwrap();
     let kilobytes = |bytes: u64| (bytes as f64 / 1000.0).to_string();
     let said = format!(
-        "at most {} KB for each, and {} KB in a shard",
+        "at most {} KB for each, and {} KB in a shard or where shards are committed",
         kilobytes(PART_BOUND),
         kilobytes(SHARD_PART_BOUND)
     );
