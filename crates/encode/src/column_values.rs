@@ -142,7 +142,7 @@ impl LeafReader<'_> {
                 break;
             };
             let text = &self.text[start..end];
-            if values.push(node.column, text, &mut self.numbers).is_err() {
+            if values.push(&node.column, text, &mut self.numbers).is_err() {
                 self.faulty.push(leaf.row_of(index));
                 values.push_filler();
             }
@@ -200,7 +200,7 @@ impl Values {
     /// Adds the value with a text; counts what is mapped to a sentinel.
     fn push(
         &mut self,
-        column: &'static Column,
+        column: &Column,
         text: &[u8],
         reader: &mut NumberReader,
     ) -> Result<(), Fault> {

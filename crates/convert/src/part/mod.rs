@@ -99,7 +99,7 @@ fn convert_as<F: OutputFile<W>, W: Write + Send>(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let mut file = F::create(out, order.table, schema, output)?;
+    let mut file = F::create(out, &order.table, schema, output)?;
     let builder = file.builder(RowSource::of(order), schema, output);
     let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     let mut block = reader.fill()?;
@@ -128,7 +128,7 @@ pub(crate) fn read_batches(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<Converted> {
-    let builder = BatchBuilder::new(order.table, schema, batch_rows);
+    let builder = BatchBuilder::new(&order.table, schema, batch_rows);
     let mut reader = BlockReader::new(text, builder, on_bad_row, progress);
     while let Some(block) = reader.fill()? {
         on_batch(block)?;
@@ -368,7 +368,7 @@ impl TextPosition {
             byte: self.bytes + reject.row().start as u64,
             raw: Cow::Borrowed(&chunk[reject.row()]),
             field: reject.field(),
-            column: reject.column,
+            column: reject.column.clone(),
             inner: Cow::Borrowed(&reject.inner),
             fault: reject.fault,
             first_chunk: self.first_chunk,

@@ -149,7 +149,7 @@ fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFi
 
 fn stream(
     request: &Request,
-    trace: &'static Trace,
+    trace: &Trace,
     file: &FoundFile,
     tables: Vec<TableIndex>,
     checksums: Option<&Checksums>,
@@ -171,7 +171,7 @@ impl TablePlan {
     fn whole(index: TableIndex, order: FieldOrder) -> Self {
         Self {
             index,
-            schema: tracelake_schema::arrow::arrow_schema(order.table),
+            schema: tracelake_schema::arrow::arrow_schema(&order.table),
             order,
             parts: Vec::new(),
             missing: Vec::new(),

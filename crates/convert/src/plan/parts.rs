@@ -1,6 +1,7 @@
 //! The parts of one table: which are there, which are missing, and where their outputs go.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -20,35 +21,35 @@ use crate::discover::{FoundPart, FoundSource, FoundTable};
 /// Plans the parts of a table that are files.
 pub(super) fn plan_table(
     request: &Request,
-    (found, trace): (&FoundSource, &'static Trace),
+    (found, trace): (&FoundSource, &Trace),
     here: &FoundTable,
     index: TableIndex,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
-    let table = order.table;
+    let table = Arc::clone(&order.table);
     let selected = |number| request.selects(number);
     let mut missing = Vec::new();
     let mut notes = Vec::new();
     for parts in here.parts.chunk_by(|a, b| a.key.cell == b.key.cell) {
-        let counted = Counted::of(found, table, parts);
+        let counted = Counted::of(found, &table, parts);
         if found.alone {
             notes.extend(parts.first().and_then(|part| counted.note_alone(part)));
             continue;
         }
-        check_numbers(request, found, table, parts)?;
+        check_numbers(request, found, &table, parts)?;
         notes.extend(counted.note_unknown(found, trace));
         let there = parts.iter().map(|part| part.key);
         let gaps = gaps(counted.cell, there, counted.numbers());
         let gaps: Vec<PartKey> = gaps.filter(|gap| selected(gap.file_number)).collect();
         if !gaps.is_empty() && !request.allow_missing {
-            return Err(are_missing(table, &gaps, counted.total()).at(&request.source));
+            return Err(are_missing(&table, &gaps, counted.total()).at(&request.source));
         }
         missing.extend(gaps);
     }
     let in_all = found.alone.then(|| here.parts.first()).flatten();
     let in_all =
-        in_all.and_then(|part| Counted::of(found, table, std::slice::from_ref(part)).alone(part));
+        in_all.and_then(|part| Counted::of(found, &table, std::slice::from_ref(part)).alone(part));
     let parts = here
         .parts
         .iter()
@@ -69,7 +70,7 @@ pub(super) fn plan_table(
             planned
         });
     let parts = parts.collect();
-    let schema = tracelake_schema::arrow::arrow_schema(table);
+    let schema = tracelake_schema::arrow::arrow_schema(&table);
     Ok(TablePlan {
         index,
         order,
@@ -178,7 +179,7 @@ impl<'a> Counted<'a> {
 /// Plans a part; the path of its source as the lake records it begins at `recorded_from`.
 pub(super) fn part_plan(
     (layout, format): (Layout, Format),
-    table: &'static str,
+    table: &str,
     part: &FoundPart,
     recorded_from: usize,
     sha256: Option<Digest>,
@@ -191,7 +192,7 @@ pub(super) fn part_plan(
         sha256,
         total: part.total,
         in_all: None,
-        table,
+        table: table.to_owned(),
         layout,
         format,
     }
