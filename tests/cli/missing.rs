@@ -12,7 +12,7 @@ use crate::streams::tar_gz;
 use tracelake_testkit::{Run, Scratch, committed_sample, convert, gzip, manifest, run, tree};
 
 /// A table whose files are numbered in their names, and only the catalog says how many there are.
-fn counted() -> (&'static Trace, &'static Arc<Table>) {
+fn counted() -> (&'static Arc<Trace>, &'static Arc<Table>) {
     let mut tables = TRACES
         .iter()
         .flat_map(|trace| trace.tables.iter().map(move |table| (trace, table)));

@@ -1,5 +1,7 @@
 //! Which trace and table a source is taken for, and what is said when that may be wrong.
 
+use std::sync::Arc;
+
 use tracelake_schema::{Syntax, TRACES, Table, Trace};
 
 use tracelake_testkit::{
@@ -7,7 +9,7 @@ use tracelake_testkit::{
 };
 
 /// A name that tables of two data sets have, one in CSV and one in JSON lines.
-fn shared_name() -> (&'static str, &'static Trace) {
+fn shared_name() -> (&'static str, &'static Arc<Trace>) {
     let mut json = TRACES.iter().flat_map(|trace| {
         let tables = trace
             .tables

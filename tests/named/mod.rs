@@ -4,6 +4,7 @@ mod published;
 mod recognised;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tracelake_schema::{TRACES, Trace};
 use tracelake_testkit::{Scratch, convert, manifest, read_output, run, value_text};
@@ -39,7 +40,7 @@ fn file_numbers(lake: &Path, table: &str) -> Vec<u64> {
 }
 
 /// The traces with a table of this name.
-fn traces_with(table: &str) -> Vec<&'static Trace> {
+fn traces_with(table: &str) -> Vec<&'static Arc<Trace>> {
     TRACES
         .iter()
         .filter(|trace| trace.table(table).is_some())
@@ -47,7 +48,7 @@ fn traces_with(table: &str) -> Vec<&'static Trace> {
 }
 
 /// The only trace with a table of this name.
-fn trace_with(table: &str) -> &'static Trace {
+fn trace_with(table: &str) -> &'static Arc<Trace> {
     let traces = traces_with(table);
     assert_eq!(traces.len(), 1, "{table}");
     traces[0]

@@ -211,7 +211,7 @@ fn requests_to_language_models() {
         ),
     ] {
         let zone = file.contains("week");
-        let kind = |trace: &&&Trace| {
+        let kind = |trace: &&&'static std::sync::Arc<Trace>| {
             let table = trace.table("inference_requests").unwrap();
             table.columns.iter().any(|column| column.mandatory) != zone
         };

@@ -1,6 +1,7 @@
 //! Files that are longer than a chunk of text, cut into parts, on any number of threads.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,11 +13,11 @@ use tracelake_source::LINE_LIMIT;
 use tracelake_testkit::nested::{HEADER, JSON, Part, QUOTED, convert, convert_text, header, row};
 
 /// Rows, with a bad one now and then.
-fn text(table: &Table, rows: usize) -> String {
+fn text(table: &Arc<Table>, rows: usize) -> String {
     let line = |number: usize| match number % 1000 {
         999 => {
-            "\"bad\nrow\"\n".replace('\n', if table == &**JSON { "" } else { "\n" })
-                + if table == &**JSON { "\n" } else { "" }
+            "\"bad\nrow\"\n".replace('\n', if table == &*JSON { "" } else { "\n" })
+                + if table == &*JSON { "\n" } else { "" }
         }
         _ => row(table, number),
     };
@@ -24,7 +25,12 @@ fn text(table: &Table, rows: usize) -> String {
     [header(table), &rows].concat()
 }
 
-fn in_pool(threads: usize, table: &'static Table, text: &str, part_rows: Option<u64>) -> Vec<Part> {
+fn in_pool(
+    threads: usize,
+    table: &'static Arc<Table>,
+    text: &str,
+    part_rows: Option<u64>,
+) -> Vec<Part> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("text.gz");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());

@@ -1,6 +1,7 @@
 //! Published rows, compared with a plain reading of them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -12,7 +13,7 @@ use tracelake_testkit::nested::{convert, equal};
 use tracelake_testkit::shared;
 
 /// A file of published rows beside the workspace, and the table whose rows they are.
-fn published(file: &str, syntax: Syntax, name: &str) -> (PathBuf, &'static Table) {
+fn published(file: &str, syntax: Syntax, name: &str) -> (PathBuf, &'static Arc<Table>) {
     let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let table = tables.find(|table| table.syntax == syntax && table.name == name);
     (shared(file), table.unwrap())

@@ -41,7 +41,7 @@ fn stale(root: &Path) -> Result<Vec<(String, String)>> {
 fn files(root: &Path) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     let mut index = String::from(INDEX);
-    let traces: Vec<Trace> = TRACES.iter().cloned().collect();
+    let traces: Vec<&Trace> = TRACES.iter().map(|trace| &**trace).collect();
     for versions in traces.chunk_by(|one, next| one.family == next.family) {
         let family = &versions[0].family;
         let name = format!("{family}.md");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
@@ -221,8 +222,9 @@ pub(crate) fn difference<'a>(one: &'a Tree, other: &'a Tree) -> Option<&'a str> 
 pub(crate) const FORMATS: [&str; 2] = ["parquet", "arrow"];
 
 /// The built-in traces that can be generated.
-pub(crate) fn can_be_generated() -> impl Iterator<Item = &'static Trace> {
-    let can_be_made = |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());
+pub(crate) fn can_be_generated() -> impl Iterator<Item = &'static Arc<Trace>> {
+    let can_be_made =
+        |trace: &&'static Arc<Trace>| trace.tables.iter().all(|table| !table.synthetic.is_empty());
     TRACES.iter().filter(can_be_made)
 }
 

@@ -51,7 +51,7 @@ pub struct BadRow<'a> {
     /// The faulty value. If the row's shape is wrong, all of it.
     pub value: Cow<'a, [u8]>,
     /// The column of the field; `None` if the row's shape is wrong.
-    pub column: Option<&'static Column>,
+    pub column: Option<Arc<Column>>,
     /// The part of the column, such as `.cpus` or `[1].name`; empty if the column is a single value.
     pub inner: Cow<'a, str>,
     /// The fault.
@@ -171,7 +171,7 @@ impl BadRow<'_> {
     #[must_use]
     pub fn to_error(&self, path: &Path, order: &FieldOrder) -> Error {
         let table = &order.table.name;
-        let field = match self.column {
+        let field = match &self.column {
             Some(column) => format!("{table}.{}{}", column.name, self.inner),
             None => table.to_owned(),
         };
@@ -223,6 +223,7 @@ impl BadRow<'_> {
             },
             column: self
                 .column
+                .as_ref()
                 .map(|column| format!("{}{}", column.name, self.inner)),
             reason: self.reason(),
             raw: text.unwrap_or(&lossy),
@@ -332,14 +333,14 @@ impl BadRow<'_> {
             && fields.iter().all(|field| {
                 field.is_empty() || field.starts_with(|c: char| c.is_ascii_alphabetic())
             });
-        if named(order.table) < 2 && !is_words {
+        if named(&order.table) < 2 && !is_words {
             return None;
         }
         let tables = TRACES.iter().flat_map(|trace| &trace.tables);
         let exported = tables
             .filter(|table| table.syntax == Syntax::Json)
             .max_by_key(|table| (named(table), table.name == order.table.name))
-            .filter(|table| named(table) >= 3 && named(table) >= named(order.table));
+            .filter(|table| named(table) >= 3 && named(table) >= named(&order.table));
         let may_be_export = is_built_in(order) && order.table.syntax != Syntax::QuotedCsv;
         if let Some(table) = exported.filter(|_| may_be_export) {
             return Some(looks_like(&format!(
@@ -404,6 +405,7 @@ impl BadRow<'_> {
         let text = str::from_utf8(&self.value).ok()?;
         let column = self
             .column
+            .as_ref()
             .filter(|_| NULLS.contains(&text) || NULLS_OF_PANDAS.contains(&text))?;
         let mut fields = order.fields.iter();
         let field = fields.find(|field| field.column.name == column.name)?;

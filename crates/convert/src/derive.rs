@@ -35,7 +35,7 @@ pub(crate) struct Made {
 /// The row group being encoded; not the size of the file.
 pub(crate) fn derive<W: Write + Send>(
     context: &Context,
-    derived: &'static Derived,
+    derived: &Derived,
     input: &Location,
     output: OutputSettings,
     out: W,
@@ -48,7 +48,7 @@ pub(crate) fn derive<W: Write + Send>(
 
 fn derive_as<F: OutputFile<W>, W: Write + Send>(
     context: &Context,
-    derived: &'static Derived,
+    derived: &Derived,
     input: &Location,
     output: OutputSettings,
     out: W,
@@ -108,11 +108,7 @@ enum ColumnSource<'a> {
 }
 
 /// One row for each task that a task waits for.
-fn edges(
-    derived: &'static Derived,
-    batch: &RecordBatch,
-    rows_not_derived: &mut u64,
-) -> Option<Vec<Row>> {
+fn edges(derived: &Derived, batch: &RecordBatch, rows_not_derived: &mut u64) -> Option<Vec<Row>> {
     let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
     let names = text("task_name")?;
     let sources = derived

@@ -135,7 +135,7 @@ impl Fit {
 }
 
 /// How well a file fits a table; `listed` is the number of fields that `schema.csv` gives the table.
-pub(crate) fn fit(table: &'static Table, head: &Head, listed: Option<usize>) -> Fit {
+pub(crate) fn fit(table: &Table, head: &Head, listed: Option<usize>) -> Fit {
     let first = head.first();
     match table.syntax {
         Syntax::Json => fit_json(table, head),
@@ -151,11 +151,11 @@ pub(crate) fn fit(table: &'static Table, head: &Head, listed: Option<usize>) -> 
 }
 
 /// Whether one row has the fields of a table, and values like those of its columns.
-pub(crate) fn fits_row(table: &'static Table, row: &[u8]) -> bool {
+pub(crate) fn fits_row(table: &Table, row: &[u8]) -> bool {
     fit(table, &Head(vec![row.to_vec()]), None).level >= Level::Values
 }
 
-fn fit_csv(table: &'static Table, head: &Head) -> Fit {
+fn fit_csv(table: &Table, head: &Head) -> Fit {
     let has_names = is_header(table, head.first());
     let count = table.csv.fields(head.first()).count();
     if count != table.fields.len() || table.csv.header && !has_names {
@@ -194,7 +194,7 @@ fn fit_csv(table: &'static Table, head: &Head) -> Fit {
 
 /// Weighs the values of a row; says which one isn't a value of its column.
 fn fit_row(
-    table: &'static Table,
+    table: &Table,
     row: &[u8],
     columns: &mut [ColumnFit],
 ) -> std::result::Result<(), String> {
@@ -252,7 +252,7 @@ struct Weight {
 }
 
 /// Weighs one value: `None` if it says nothing. What isn't a value of the column is an error, in words.
-fn weigh(column: &'static Column, field: &[u8]) -> std::result::Result<Option<Weight>, String> {
+fn weigh(column: &Column, field: &[u8]) -> std::result::Result<Option<Weight>, String> {
     if field.is_empty() || column.spelling.is_null(field) {
         return match column.mandatory {
             true => Err("empty".to_owned()),
@@ -347,7 +347,7 @@ fn expected_number(column: &Column) -> String {
     format!("not {}", words.join(" "))
 }
 
-fn fit_json(table: &'static Table, head: &Head) -> Fit {
+fn fit_json(table: &Table, head: &Head) -> Fit {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for (line, row) in (1..).zip(&head.0) {
         let object = match serde_json::from_slice::<Value>(row) {
@@ -446,17 +446,18 @@ mod tests {
 
     use super::*;
 
-    fn all() -> impl Iterator<Item = (&'static Trace, &'static Arc<Table>)> {
-        let tables = |trace: &'static Trace| trace.tables.iter().map(move |table| (trace, table));
+    fn all() -> impl Iterator<Item = (&'static Arc<Trace>, &'static Arc<Table>)> {
+        let tables =
+            |trace: &'static Arc<Trace>| trace.tables.iter().map(move |table| (trace, table));
         TRACES.iter().flat_map(tables)
     }
 
-    fn of_syntax(syntax: Syntax) -> &'static Table {
+    fn of_syntax(syntax: Syntax) -> &'static Arc<Table> {
         let mut tables = all().map(|(_, table)| table);
         tables.find(|table| table.syntax == syntax).unwrap()
     }
 
-    fn level(table: &'static Table, text: &str, listed: Option<usize>) -> Level {
+    fn level(table: &Table, text: &str, listed: Option<usize>) -> Level {
         fit(table, &Head::of(text.as_bytes()), listed).level
     }
 

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{ErrorKind as Io, Read};
+use std::sync::Arc;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::find_trace;
 use tracelake_location::Location;
 use tracelake_schema::Trace;
-use tracelake_schema::description::{MAX_BYTES, intern_new};
+use tracelake_schema::description::{MAX_BYTES, read_new};
 
 /// The end of the name of a description.
 const ENDING: &str = ".toml";
@@ -28,17 +29,17 @@ const ENDING: &str = ".toml";
 /// let error = given_trace("no-such-file.toml").unwrap_err();
 /// assert_eq!(error.kind(), tracelake_core::ErrorKind::Usage);
 /// ```
-pub fn given_trace(argument: &str) -> Result<&'static Trace> {
+pub fn given_trace(argument: &str) -> Result<Arc<Trace>> {
     let (file, version) = match argument.rsplit_once('#') {
         Some((file, version)) if file.ends_with(ENDING) => (file, Some(version)),
         _ => (argument, None),
     };
     if !file.ends_with(ENDING) && !file.contains('/') {
-        return find_trace(argument);
+        return find_trace(argument).cloned();
     }
     let place = Location::parse(file.as_ref())?;
     let text = text_of(&place)?;
-    let traces = intern_new(&text).map_err(|error| {
+    let traces = read_new(&text).map_err(|error| {
         let line = error.line().and_then(|line| u64::try_from(line).ok());
         let mistake = Error::new(ErrorKind::Usage, error.message().to_owned()).at(&place);
         match line {
@@ -50,8 +51,8 @@ pub fn given_trace(argument: &str) -> Result<&'static Trace> {
         let names: Vec<&str> = traces.iter().map(|trace| &*trace.name).collect();
         names.join(", ")
     };
-    match (version, traces) {
-        (None, [only]) => Ok(only),
+    match (version, &traces[..]) {
+        (None, [only]) => Ok(Arc::clone(only)),
         (None, [first, ..]) => {
             let reason = format!("describes several traces: {}", names());
             Err(Error::new(ErrorKind::Usage, reason)
@@ -61,7 +62,7 @@ pub fn given_trace(argument: &str) -> Result<&'static Trace> {
         (version, traces) => {
             let name = version.unwrap_or_default();
             let found = traces.iter().find(|trace| trace.name == name);
-            found.ok_or_else(|| {
+            found.cloned().ok_or_else(|| {
                 let reason = format!("describes no trace '{}'", escape(name.as_bytes(), 80));
                 Error::new(ErrorKind::Usage, reason)
                     .at(&place)

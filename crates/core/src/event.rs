@@ -12,7 +12,7 @@ pub enum Event {
     /// The conversion or the check of a part begins.
     Started {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The part.
         #[serde(flatten)]
         part: PartKey,
@@ -25,7 +25,7 @@ pub enum Event {
     /// A part was committed.
     Finished {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The part.
         #[serde(flatten)]
         part: PartKey,
@@ -39,7 +39,7 @@ pub enum Event {
     /// A part that an earlier run finished was validated and is kept.
     Kept {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The part.
         #[serde(flatten)]
         part: PartKey,
@@ -51,7 +51,7 @@ pub enum Event {
     /// `verify` has checked a part and found nothing wrong.
     Verified {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The part.
         #[serde(flatten)]
         part: PartKey,
@@ -61,7 +61,7 @@ pub enum Event {
     /// `generate` has written more rows of a part.
     Generated {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The part.
         part: u32,
         /// Rows of the part so far.

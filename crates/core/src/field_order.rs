@@ -1,7 +1,7 @@
 //! Which field of a file is which column of its table.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tracelake_schema::{Column, Kind, Table};
 
@@ -13,9 +13,9 @@ use crate::selection::Sample;
 #[derive(Debug, Clone)]
 pub struct FieldOrder {
     /// The table, with the columns that the lake has.
-    pub table: &'static Table,
+    pub table: Arc<Table>,
     /// The table with all columns.
-    pub whole: &'static Table,
+    pub whole: Arc<Table>,
     /// The fields of a row, in order, including those that the lake doesn't have.
     pub fields: Vec<Field>,
     /// Which rows the lake has.
@@ -29,7 +29,7 @@ pub struct FieldOrder {
 }
 
 /// Which rows of a table a lake has: those that all rules select.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct RowRules {
     /// By the hash of a key.
     pub sample: Option<SampleRule>,
@@ -46,7 +46,7 @@ impl RowRules {
 }
 
 /// Selects rows by the hash of a key.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SampleRule {
     /// The class to select.
     pub sample: Sample,
@@ -55,7 +55,7 @@ pub struct SampleRule {
 }
 
 /// Selects rows by their time.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TimeRule {
     /// The first time to select.
     pub from: i64,
@@ -91,10 +91,10 @@ impl TimeRule {
 }
 
 /// The field that a rule looks at.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RuleField {
     /// The column.
-    pub column: &'static Column,
+    pub column: Arc<Column>,
     /// Its index in the table with all columns.
     pub index: usize,
     /// The position of the field in a row; `None` if the files lack it, and it is always NULL.
@@ -110,31 +110,31 @@ impl RuleField {
     #[inline]
     #[must_use]
     pub fn is_null(&self, text: &[u8]) -> bool {
-        text.is_empty() || self.accept.is_null_in(self.column, text)
+        text.is_empty() || self.accept.is_null_in(&self.column, text)
     }
 }
 
 /// One field of a row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Field {
     /// The index of its column in the table; `None` if the lake doesn't have the column.
     pub index: Option<usize>,
     /// Its column.
-    pub column: &'static Column,
+    pub column: Arc<Column>,
     /// Whether it may not be empty.
     pub mandatory: bool,
 }
 
 /// The first column of a file that pandas saved, which no table has.
-static INDEX: LazyLock<Column> = LazyLock::new(|| Column::plain("", Kind::Text));
+static INDEX: LazyLock<Arc<Column>> = LazyLock::new(|| Arc::new(Column::plain("", Kind::Text)));
 
 impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
     #[must_use]
-    pub fn built_in(table: &'static Table, origin: &str) -> Self {
+    pub fn built_in(table: &Arc<Table>, origin: &str) -> Self {
         let fields = table.fields.iter().map(|&index| Field {
             index: Some(index),
-            column: &table.columns[index],
+            column: Arc::clone(&table.columns[index]),
             mandatory: table.columns[index].mandatory,
         });
         Self::new(table, fields.collect(), origin)
@@ -142,10 +142,10 @@ impl FieldOrder {
 
     /// The order of these fields, with all columns and rows.
     #[must_use]
-    pub fn new(table: &'static Table, fields: Vec<Field>, origin: &str) -> Self {
+    pub fn new(table: &Arc<Table>, fields: Vec<Field>, origin: &str) -> Self {
         Self {
-            table,
-            whole: table,
+            table: Arc::clone(table),
+            whole: Arc::clone(table),
             fields,
             rules: RowRules::default(),
             origin: origin.to_owned(),
@@ -215,7 +215,7 @@ impl FieldOrder {
     pub fn with_index(mut self) -> Self {
         let index = Field {
             index: None,
-            column: &INDEX,
+            column: Arc::clone(&INDEX),
             mandatory: false,
         };
         self.fields.insert(0, index);
@@ -234,7 +234,7 @@ impl FieldOrder {
     #[must_use]
     pub fn has_index(&self) -> bool {
         let first = self.fields.first();
-        first.is_some_and(|field| std::ptr::eq(field.column, &*INDEX))
+        first.is_some_and(|field| Arc::ptr_eq(&field.column, &INDEX))
     }
 
     /// Whether a line of plain CSV, without its ending, has the published names after that of an index.
@@ -245,11 +245,11 @@ impl FieldOrder {
 
     /// This order for a table with some of the columns.
     #[must_use]
-    pub fn with_columns(mut self, table: &'static Table) -> Self {
+    pub fn with_columns(mut self, table: &Arc<Table>) -> Self {
         for field in &mut self.fields {
             field.index = table.column(&field.column.name).map(|(index, _)| index);
         }
-        self.table = table;
+        self.table = Arc::clone(table);
         self
     }
 
@@ -260,10 +260,10 @@ impl FieldOrder {
         let mut fields = self.fields.iter();
         let position = fields.position(|field| field.column.name == name);
         Some(RuleField {
-            column,
+            mandatory: position.map_or(column.mandatory, |at| self.fields[at].mandatory),
+            column: Arc::clone(column),
             index,
             position,
-            mandatory: position.map_or(column.mandatory, |at| self.fields[at].mandatory),
             accept: self.accept,
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tracelake_schema::{Column, Trace, trace_names};
@@ -18,7 +18,7 @@ const SIMILAR: f64 = 0.85;
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] if there is none; the error has the known names, the similar ones first.
-pub fn find_trace(name: &str) -> Result<&'static Trace, Error> {
+pub fn find_trace(name: &str) -> Result<&'static Arc<Trace>, Error> {
     tracelake_schema::trace(name).ok_or_else(|| {
         let names = trace_names();
         let meant = did_you_mean(name, names.clone());

@@ -2,11 +2,12 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::Read;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tracelake_schema::Trace;
-use tracelake_schema::description::interned;
 
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::options::OnBadRow;
@@ -65,6 +66,7 @@ macro_rules! with_origin {
                         description: fields.description,
                         synthetic: fields.synthetic,
                         options: fields.options,
+                        described: Default::default(),
                     },
                     $($field: fields.$field,)+
                 }
@@ -128,6 +130,27 @@ pub struct Origin {
     pub synthetic: bool,
     /// The options that decide the bytes of the outputs.
     pub options: Settings,
+    /// The trace of the description.
+    #[serde(skip)]
+    pub described: Described,
+}
+
+/// The trace of a description, with all columns, if it was read. Origins with the same digest have the same one.
+#[derive(Clone, Default)]
+pub struct Described(Option<Arc<Trace>>);
+
+impl PartialEq for Described {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Described {}
+
+impl fmt::Debug for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.is_some().fmt(f)
+    }
 }
 
 impl Origin {
@@ -143,33 +166,43 @@ impl Origin {
             description: None,
             synthetic: false,
             options,
+            described: Described::default(),
         }
     }
 
     /// This version of tracelake, converting this trace.
     #[must_use]
-    pub fn of(trace: &Trace, options: Settings) -> Self {
-        let origin = Self::new(&trace.name, options);
-        match &trace.description {
-            None => origin,
-            Some(description) => Self {
-                encoding: ENCODING,
-                description: Some(description.sha256.clone()),
-                ..origin
-            },
+    pub fn of(trace: &Arc<Trace>, options: Settings) -> Self {
+        let mut origin = Self::new(&trace.name, options);
+        if let Some(description) = &trace.description {
+            origin.encoding = ENCODING;
+            origin.description = Some(description.sha256.clone());
+            origin.know(trace);
+        }
+        origin
+    }
+
+    /// Keeps a trace that was read, if it is the one of the description that this names.
+    pub fn know(&mut self, trace: &Arc<Trace>) {
+        let description = trace.description.as_ref().map(|it| &it.sha256);
+        if self.trace == trace.name
+            && description.is_some()
+            && description == self.description.as_ref()
+        {
+            self.described = Described(Some(Arc::clone(trace.whole.as_ref().unwrap_or(trace))));
         }
     }
 
     /// The trace, with the columns that the lake has, if it is built in or its description was read.
     #[must_use]
-    pub fn find_trace(&self) -> Option<&'static Trace> {
+    pub fn find_trace(&self) -> Option<Arc<Trace>> {
         let trace = match &self.description {
             None => tracelake_schema::trace(&self.trace),
-            Some(sha256) => interned(sha256, &self.trace),
+            Some(_) => self.described.0.as_ref(),
         };
         Some(match &self.options.columns {
             Some(columns) => trace?.with_columns(columns.with_tables()),
-            None => trace?,
+            None => Arc::clone(trace?),
         })
     }
 
@@ -234,6 +267,7 @@ impl Origin {
             tool,
             version: _,
             format: _,
+            described: _,
             encoding,
             trace,
             description,

@@ -28,12 +28,7 @@ impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
     type Builder = BatchBuilder;
 
     /// Starts a file. Snappy is not a codec of the format, see [`OutputSettings`].
-    fn create(
-        out: W,
-        _: &'static Table,
-        schema: &SchemaRef,
-        output: OutputSettings,
-    ) -> Result<Self> {
+    fn create(out: W, _: &Table, schema: &SchemaRef, output: OutputSettings) -> Result<Self> {
         let failed = |error| arrow_error(error, "start");
         let options = IpcWriteOptions::default();
         let options = match output.codec() {

@@ -55,7 +55,7 @@ impl NumberReader {
     }
 
     /// Reads a number, or a date-time as its microseconds, as [`value`] does.
-    pub(crate) fn read(&mut self, column: &'static Column, text: &[u8]) -> Result<Cell, Fault> {
+    pub(crate) fn read(&mut self, column: &Column, text: &[u8]) -> Result<Cell, Fault> {
         match column.kind {
             Kind::Float => value::float(text).map(Cell::Float),
             Kind::DateTime(zone) => value::date_time(text, zone).map(Cell::Integer),
@@ -79,12 +79,7 @@ impl NumberReader {
         }
     }
 
-    fn other(
-        self,
-        column: &'static Column,
-        text: &[u8],
-        fault: Fault,
-    ) -> Result<(i64, Spelled), Fault> {
+    fn other(self, column: &Column, text: &[u8], fault: Fault) -> Result<(i64, Spelled), Fault> {
         other_spelling(column, text, fault, self.accept).ok_or(fault)
     }
 
@@ -116,15 +111,15 @@ pub(crate) fn null(column: &Column) -> Result<Cell, Fault> {
 }
 
 /// The values of a row or a struct, which are read with their names and in any order.
-pub(crate) struct NamedCells {
-    columns: &'static [Arc<Column>],
+pub(crate) struct NamedCells<'a> {
+    columns: &'a [Arc<Column>],
     cells: Vec<Option<Cell>>,
     /// The column to try first: the one after the last that was found.
     next: usize,
 }
 
-impl NamedCells {
-    pub(crate) fn new(columns: &'static [Arc<Column>]) -> Self {
+impl<'a> NamedCells<'a> {
+    pub(crate) fn new(columns: &'a [Arc<Column>]) -> Self {
         Self {
             columns,
             cells: vec![None; columns.len()],
@@ -133,7 +128,7 @@ impl NamedCells {
     }
 
     /// The column with a name; a fault if it doesn't exist or has a value already.
-    pub(crate) fn column(&mut self, name: &str) -> Result<(usize, &'static Column), Fault> {
+    pub(crate) fn column(&mut self, name: &str) -> Result<(usize, &'a Arc<Column>), Fault> {
         let order = (self.next..self.columns.len()).chain(0..self.next);
         let mut named = order.filter(|&index| self.columns[index].content == name);
         let index = named.next().ok_or(Fault::UnknownKey)?;
@@ -149,7 +144,7 @@ impl NamedCells {
     }
 
     /// The values in the order of the columns. A missing one is NULL, or a fault if it's mandatory.
-    pub(crate) fn finish(self) -> Result<Vec<Cell>, (&'static Column, Fault)> {
+    pub(crate) fn finish(self) -> Result<Vec<Cell>, (&'a Arc<Column>, Fault)> {
         self.finish_some(|_| true)
     }
 
@@ -157,11 +152,11 @@ impl NamedCells {
     pub(crate) fn finish_some(
         self,
         is_kept: impl Fn(usize) -> bool,
-    ) -> Result<Vec<Cell>, (&'static Column, Fault)> {
+    ) -> Result<Vec<Cell>, (&'a Arc<Column>, Fault)> {
         let cells = self.cells.into_iter().zip(self.columns).enumerate();
         let kept = cells.filter(|(index, _)| is_kept(*index));
         let cells = kept.map(|(_, (cell, column))| {
-            cell.map_or_else(|| null(column).map_err(|fault| (&**column, fault)), Ok)
+            cell.map_or_else(|| null(column).map_err(|fault| (column, fault)), Ok)
         });
         cells.collect()
     }

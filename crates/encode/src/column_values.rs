@@ -125,7 +125,7 @@ impl LeafReader for TextReader<'_> {
         let leaf = &self.rows.leaves[node.leaves.start];
         let (start, end) = leaf.fields().get(value);
         let text = &self.text[start..end];
-        if values.push(node.column, text, &mut self.numbers).is_err() {
+        if values.push(&node.column, text, &mut self.numbers).is_err() {
             self.faulty.push(leaf.levels.row_of(value));
             values.push_filler();
         }
@@ -257,7 +257,7 @@ impl Values {
     /// Adds the value with a text; counts what is mapped to a sentinel.
     fn push(
         &mut self,
-        column: &'static Column,
+        column: &Column,
         text: &[u8],
         reader: &mut NumberReader,
     ) -> Result<(), Fault> {

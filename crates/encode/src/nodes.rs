@@ -29,7 +29,7 @@ impl MaxLevels {
 /// A column with what it contains, and where its leaves are.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    pub(crate) column: &'static Column,
+    pub(crate) column: Arc<Column>,
     /// Its leaves among those of the table.
     pub(crate) leaves: Range<usize>,
     /// The levels of a value that isn't NULL, and of the items of a list.
@@ -50,7 +50,7 @@ pub(crate) fn keys(columns: &[Arc<Column>]) -> Vec<Vec<u8>> {
 
 impl Node {
     /// The nodes of the columns of a table, or of those that are read.
-    pub(crate) fn of(columns: &'static [Arc<Column>]) -> Vec<Self> {
+    pub(crate) fn of(columns: &[Arc<Column>]) -> Vec<Self> {
         let top = MaxLevels {
             definition: 0,
             repetition: 0,
@@ -58,7 +58,7 @@ impl Node {
         Self::within(columns, 0, top)
     }
 
-    fn within(columns: &'static [Arc<Column>], first: usize, around: MaxLevels) -> Vec<Self> {
+    fn within(columns: &[Arc<Column>], first: usize, around: MaxLevels) -> Vec<Self> {
         let mut next = first;
         let nodes = columns.iter().map(|column| {
             let mut levels = around;
@@ -79,7 +79,7 @@ impl Node {
             };
             next = fields.last().map_or(start + 1, |last| last.leaves.end);
             Self {
-                column,
+                column: Arc::clone(column),
                 leaves: start..next,
                 levels,
                 fields,
@@ -98,7 +98,7 @@ impl Node {
     fn add_leaves(&self, leaves: &mut Vec<Leaf>) {
         if self.fields.is_empty() {
             leaves.push(Leaf {
-                column: self.column,
+                column: Arc::clone(&self.column),
                 most: self.levels,
             });
         }
@@ -109,9 +109,9 @@ impl Node {
 }
 
 /// A column without structs and lists, and its levels.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Leaf {
-    pub(crate) column: &'static Column,
+    pub(crate) column: Arc<Column>,
     pub(crate) most: MaxLevels,
 }
 

@@ -89,12 +89,7 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
     ///
     /// # Errors
     /// When `out` fails.
-    fn create(
-        out: W,
-        table: &'static Table,
-        schema: &SchemaRef,
-        output: OutputSettings,
-    ) -> Result<Self>;
+    fn create(out: W, table: &Table, schema: &SchemaRef, output: OutputSettings) -> Result<Self>;
 
     /// Makes the builder for rows of the file.
     fn builder(
@@ -123,7 +118,7 @@ pub enum RowSource<'a> {
     /// The fields of records, one for each column.
     Fields(&'a FieldOrder),
     /// Rows of a table that may have structs and lists.
-    Rows(&'static Table),
+    Rows(&'a Table),
 }
 
 impl<'a> RowSource<'a> {
@@ -132,13 +127,13 @@ impl<'a> RowSource<'a> {
     pub fn of(order: &'a FieldOrder) -> Self {
         match order.table.syntax {
             Syntax::Csv => Self::Fields(order),
-            Syntax::Json | Syntax::QuotedCsv => Self::Rows(order.table),
+            Syntax::Json | Syntax::QuotedCsv => Self::Rows(&order.table),
         }
     }
 
-    pub(crate) fn table(self) -> &'static Table {
+    pub(crate) fn table(self) -> &'a Table {
         match self {
-            Self::Fields(order) => order.table,
+            Self::Fields(order) => &order.table,
             Self::Rows(table) => table,
         }
     }

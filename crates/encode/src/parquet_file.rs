@@ -38,12 +38,7 @@ impl<W: Write + Send> ParquetFile<W> {
 impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
     type Builder = RowGroupBuilder;
 
-    fn create(
-        out: W,
-        table: &'static Table,
-        schema: &SchemaRef,
-        _: OutputSettings,
-    ) -> Result<Self> {
+    fn create(out: W, table: &Table, schema: &SchemaRef, _: OutputSettings) -> Result<Self> {
         let failed = |error| parquet_error(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
@@ -121,7 +116,7 @@ impl<W: Write> Write for HeldEnd<W> {
 }
 
 /// The settings of the crate's writer. All row groups are said to be sorted by time; see [`amend`].
-fn properties(table: &'static Table, schema: &SchemaDescriptor) -> WriterProperties {
+fn properties(table: &Table, schema: &SchemaDescriptor) -> WriterProperties {
     let time = table
         .time
         .map(|time| ColumnPath::from(&*table.columns[time].name));

@@ -1,6 +1,7 @@
 //! A row that can't be converted, as offsets into its chunk.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracelake_core::fault::Fault;
 use tracelake_schema::Column;
@@ -18,7 +19,7 @@ pub struct Reject {
     row: Range<u32>,
     field: Range<u32>,
     /// The column of the faulty field; `None` if the row's shape is wrong.
-    pub column: Option<&'static Column>,
+    pub column: Option<Arc<Column>>,
     /// The part of the column, such as `.cpus` or `[1].name`; empty if the column is a single value.
     pub inner: Box<str>,
     /// The fault.
@@ -70,13 +71,13 @@ impl Reject {
     }
 
     /// The fault is in a column of the table.
-    pub(crate) fn in_column(mut self, column: &'static Column) -> Self {
-        self.column = Some(column);
+    pub(crate) fn in_column(mut self, column: &Arc<Column>) -> Self {
+        self.column = Some(Arc::clone(column));
         self
     }
 
     /// The fault is in a field of a struct.
-    pub(crate) fn in_struct_field(mut self, field: &'static Column) -> Self {
+    pub(crate) fn in_struct_field(mut self, field: &Column) -> Self {
         self.inner = format!(".{}{}", field.name, self.inner).into();
         self
     }

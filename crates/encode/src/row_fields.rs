@@ -85,7 +85,7 @@ pub struct RowTexts {
 impl RowTexts {
     /// No rows of these columns.
     #[must_use]
-    pub fn new(columns: &'static [Arc<Column>]) -> Self {
+    pub fn new(columns: &[Arc<Column>]) -> Self {
         Self::of(Node::of(columns))
     }
 
@@ -246,7 +246,7 @@ mod tests {
             r#"{"time":2,"user":"de"}"#,
         ];
         for line in lines {
-            texts.push(&crate::json::row(line.as_bytes(), &(&*TABLE.columns).into()).unwrap());
+            texts.push(&crate::json::row(line.as_bytes(), &(&TABLE.columns).into()).unwrap());
         }
         let nodes = Node::of(&TABLE.columns);
         let found = leaves(&nodes).into_iter().zip(&texts.rows.leaves);
@@ -254,7 +254,7 @@ mod tests {
             let mut found = found.clone().filter(|(leaf, _)| leaf.column.name == name);
             found
                 .next()
-                .map(|(leaf, texts)| texts.decoded_bytes(leaf.column))
+                .map(|(leaf, texts)| texts.decoded_bytes(&leaf.column))
         };
         // Eight bytes for each value, NULL or empty list, and the texts.
         assert_eq!(bytes("time"), Some(2 * 8));

@@ -306,7 +306,7 @@ pub(crate) fn rejects<'a>(
         let (row_start, row_end) = records.record(record);
         let (start, end) = records.field(record, position);
         let reject = Reject::new(start - row_start..end - row_start, fault)
-            .in_column(fields[position].column)
+            .in_column(&fields[position].column)
             .in_row(row_start..row_end)
             .in_line(line);
         rejects.push(reject);

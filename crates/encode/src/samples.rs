@@ -21,7 +21,7 @@ use crate::split::Records;
 pub(crate) const FIELDS: usize = 6;
 
 /// A table of plain fields.
-pub(crate) fn machines() -> &'static Table {
+pub(crate) fn machines() -> &'static Arc<Table> {
     let mut traces = TRACES.iter().filter(|trace| trace.in_parts());
     let table = traces.find_map(|trace| trace.table("machine_events"));
     table.expect("a table of machines")
@@ -48,7 +48,8 @@ pub(crate) fn split(text: &str) -> Records {
 
 /// The path of the column at fault, the faulty text, and the fault.
 pub(crate) fn described(reject: Reject, raw: &[u8]) -> (String, String, Fault) {
-    let column = reject.column.map_or("", |column| &*column.name);
+    let column = reject.column.as_ref();
+    let column = column.map_or("", |column| &*column.name);
     let field = String::from_utf8_lossy(&raw[reject.field()]).into_owned();
     (format!("{column}{}", reject.inner), field, reject.fault)
 }

@@ -37,9 +37,9 @@ impl Selector {
     /// Prepares for the rules of a table; `None` if all rows are selected.
     #[must_use]
     pub fn new(rules: &RowRules) -> Option<Self> {
-        let sample = rules.sample.map(|rule| rule.sample);
+        let sample = rules.sample.as_ref().map(|rule| rule.sample);
         (!rules.is_empty()).then(|| Self {
-            rules: *rules,
+            rules: rules.clone(),
             // Every slot has the class of zero, the key that it is filled with.
             integers: vec![
                 Remembered {
@@ -55,24 +55,25 @@ impl Selector {
 
     /// Removes the records of a chunk that aren't selected.
     pub(crate) fn retain(&mut self, chunk: &[u8], records: &mut Records) {
+        let RowRules { sample, time } = self.rules.clone();
         records.retain(|index, records| {
             let text = |position: usize| {
                 let (start, end) = records.field(index, position);
                 &chunk[start..end]
             };
-            if let Some(rule) = self.rules.sample {
+            if let Some(rule) = &sample {
                 let field = rule.field.position.map(text).unwrap_or_default();
                 if !self
-                    .samples(&rule, field)
+                    .samples(rule, field)
                     .map_err(|fault| at(&rule.field, fault))?
                 {
                     return Ok(false);
                 }
             }
-            match self.rules.time {
+            match &time {
                 Some(rule) => {
                     let field = rule.field.position.map(text).unwrap_or_default();
-                    in_time(&rule, field).map_err(|fault| at(&rule.field, fault))
+                    in_time(rule, field).map_err(|fault| at(&rule.field, fault))
                 }
                 None => Ok(true),
             }
@@ -179,7 +180,7 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
 #[inline]
 pub(crate) fn integer(rule: &RuleField, field: &[u8]) -> Result<i64, Fault> {
     value::integer(field).or_else(|fault| {
-        let other = other_spelling(rule.column, field, fault, rule.accept);
+        let other = other_spelling(&rule.column, field, fault, rule.accept);
         other.map(|(value, _)| value).ok_or(fault)
     })
 }
@@ -254,7 +255,7 @@ mod tests {
                 prop_assert!(key.is_none() && time.is_none());
                 return Ok(());
             };
-            let key = rules.sample.and_then(|rule| rule.field.position).unwrap_or_default();
+            let key = rules.sample.as_ref().and_then(|rule| rule.field.position).unwrap_or_default();
             for lines in chunks {
                 let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
                 let mut records = Records::default();

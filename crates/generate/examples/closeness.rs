@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         directory.join(format!("{}.csv", table.name)).is_file()
             || directory.join(&*table.name).is_dir()
     };
-    let published = |trace: &&'static Trace| {
+    let published = |trace: &&'static std::sync::Arc<Trace>| {
         let any = |directory: &PathBuf| trace.tables.iter().any(|table| has(directory, table));
         trace.in_parts() && directories.iter().any(any)
     };

@@ -28,7 +28,7 @@ pub(crate) enum Message {
 /// A file that was written.
 #[derive(Debug)]
 pub(crate) struct FileFact {
-    pub(crate) table: &'static str,
+    pub(crate) table: String,
     /// Relative to the output directory, with `/`.
     pub(crate) path: String,
     pub(crate) rows: u64,
@@ -51,7 +51,7 @@ pub(crate) fn parts_of(table: &Table, parts: u32) -> u32 {
 pub(crate) fn write_table(
     out: &Path,
     trace: &Trace,
-    table: &'static Table,
+    table: &Table,
     options: &Options,
     inbox: &Receiver<Message>,
 ) -> Result<Vec<FileFact>> {
@@ -68,7 +68,7 @@ pub(crate) fn write_table(
                 Ok(Message::EndOfPart { rows }) => {
                     let (bytes, sha256) = file.finish()?;
                     facts.push(FileFact {
-                        table: &table.name,
+                        table: table.name.clone(),
                         path,
                         rows,
                         bytes,

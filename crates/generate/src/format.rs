@@ -1,5 +1,7 @@
 //! Formats rows as CSV, as CSV that pandas saved, or as JSON that BigQuery exported.
 
+use std::sync::Arc;
+
 use tracelake_schema::{Column, Kind, Syntax, Table, Trace};
 
 use crate::random::{Random, share};
@@ -21,7 +23,7 @@ pub(crate) struct RowFormat<R> {
 
 /// How to write a column: the quantity that it shows, or the fields nested in it.
 struct FieldFormat<R> {
-    column: &'static Column,
+    column: Arc<Column>,
     quantity: Option<Write<R>>,
     /// The quantity's codes and the column's, if they differ.
     codes: Vec<(u64, i32)>,
@@ -35,7 +37,7 @@ impl<R: Row> RowFormat<R> {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] if the rows have no such quantity.
-    pub(crate) fn of(trace: &Trace, table: &'static Table) -> Result<Self, Error> {
+    pub(crate) fn of(trace: &Trace, table: &Table) -> Result<Self, Error> {
         let field = |&index: &usize| {
             let column = &table.columns[index];
             FieldFormat::of(column).map_err(|nested| {
@@ -111,7 +113,7 @@ impl<R: Row> RowFormat<R> {
 
 impl<R: Row> FieldFormat<R> {
     /// Finds the quantity of a column; fails with the column that the rows have no quantity for.
-    fn of(column: &'static Column) -> Result<Self, &'static Column> {
+    fn of(column: &Arc<Column>) -> Result<Self, &Arc<Column>> {
         let quantity = match column.kind {
             Kind::Struct | Kind::List => None,
             _ => Some(R::quantity(&column.synthetic).ok_or(column)?),
@@ -119,7 +121,7 @@ impl<R: Row> FieldFormat<R> {
         let own = R::LEFT_EMPTY.contains(&&*column.synthetic);
         let chance = !column.mandatory && !own;
         Ok(Self {
-            column,
+            column: Arc::clone(column),
             quantity,
             codes: codes::<R>(column),
             empty: if chance { share(column.empty) } else { 0 },

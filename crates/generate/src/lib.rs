@@ -60,7 +60,7 @@ pub struct Summary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSummary {
     /// The name of its directory.
-    pub name: &'static str,
+    pub name: String,
     /// Its files.
     pub parts: u32,
     /// Its rows over all parts.
@@ -108,7 +108,7 @@ const MOST_ROWS: u64 = 1_000_000_000_000;
 /// megabytes for each table, whatever the number of rows; as Parquet also 65,536 rows of each, about 100 MB in all.
 pub fn generate(
     context: &Context,
-    trace: &'static Trace,
+    trace: &Trace,
     out: &Path,
     options: &Options,
 ) -> Result<Summary> {
@@ -120,7 +120,7 @@ pub fn generate(
         let writers: Vec<_> = inboxes
             .into_iter()
             .map(|(table, inbox)| {
-                scope.spawn(move || write_table(out, trace, table, options, &inbox))
+                scope.spawn(move || write_table(out, trace, &table, options, &inbox))
             })
             .collect();
         let simulated = simulate(trace, options, plan, &mut tables);
@@ -143,7 +143,7 @@ pub fn generate(
     let summaries = trace.tables.iter().map(|table| {
         let own = || facts.iter().filter(|fact| fact.table == table.name);
         TableSummary {
-            name: &table.name,
+            name: table.name.clone(),
             parts: parts_of(table, options.parts),
             rows: own().map(|fact| fact.rows).sum(),
             bytes: own().map(|fact| fact.bytes).sum(),
@@ -186,7 +186,7 @@ fn unfinished(out: &Path, context: &Context) -> Error {
 
 /// Simulates a cluster, part by part and window by window, or a fleet.
 fn simulate(
-    trace: &'static Trace,
+    trace: &Trace,
     options: &Options,
     plan: Plan,
     tables: &mut TableWriters,
@@ -305,8 +305,9 @@ mod tests {
             seed: 7,
             form: SourceForm::Json,
         };
-        let is_simulated =
-            |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());
+        let is_simulated = |trace: &&'static std::sync::Arc<Trace>| {
+            trace.tables.iter().all(|table| !table.synthetic.is_empty())
+        };
         let digests = TRACES.iter().filter(is_simulated).map(|trace| {
             let out = tempfile::tempdir().unwrap();
             generate(&Context::new(), trace, out.path(), &options).unwrap();

@@ -1,5 +1,6 @@
 //! Writes tables: formats rows as lines and hands the lines to a thread that compresses them.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use tracelake_core::Context;
@@ -30,7 +31,7 @@ const STRIDE: u64 = 1 << 16;
 pub(crate) struct Stopped;
 
 /// A table, and the receiver of its lines.
-pub(crate) type Inbox = (&'static Table, Receiver<Message>);
+pub(crate) type Inbox = (Arc<Table>, Receiver<Message>);
 
 macro_rules! table_writers {
     ($($name:ident: $row:ty,)*) => {
@@ -42,7 +43,7 @@ macro_rules! table_writers {
         impl TableWriters {
             fn open(
                 context: &Context,
-                trace: &'static Trace,
+                trace: &Trace,
                 seed: u64,
                 inboxes: &mut Vec<Inbox>,
             ) -> Result<Self, Error> {
@@ -80,7 +81,7 @@ impl TableWriters {
     /// [`ErrorKind::Usage`] if there is no such type of row or quantity.
     pub(crate) fn of(
         context: &Context,
-        trace: &'static Trace,
+        trace: &Trace,
         seed: u64,
     ) -> Result<(Self, Vec<Inbox>), Error> {
         let mut inboxes = Vec::new();
@@ -126,7 +127,7 @@ pub(crate) struct TableWriter<R> {
 
 struct Open<R> {
     context: Context,
-    table: &'static Table,
+    table: Arc<Table>,
     format: RowFormat<R>,
     lines: Vec<u8>,
     sender: SyncSender<Message>,
@@ -138,7 +139,7 @@ struct Open<R> {
 impl<R: Row> TableWriter<R> {
     fn of(
         context: &Context,
-        trace: &'static Trace,
+        trace: &Trace,
         seed: u64,
         inboxes: &mut Vec<Inbox>,
     ) -> Result<Self, Error> {
@@ -151,13 +152,13 @@ impl<R: Row> TableWriter<R> {
         };
         let format = RowFormat::of(trace, table)?;
         let (sender, receiver) = sync_channel(CHUNKS);
-        inboxes.push((table, receiver));
+        inboxes.push((Arc::clone(table), receiver));
         let stream = u64::try_from(inboxes.len()).unwrap_or(0);
         let chance = Random::new(mix(seed, stream));
         let lines = Vec::with_capacity(CHUNK + 4096);
         let open = Open {
             context: context.clone(),
-            table,
+            table: Arc::clone(table),
             format,
             lines,
             sender,
@@ -194,7 +195,7 @@ impl<R: Row> TableWriter<R> {
     }
 
     fn end_part(&mut self, which: fn(&Table) -> bool) -> Result<(), Stopped> {
-        let Some(open) = self.open.as_mut().filter(|open| which(open.table)) else {
+        let Some(open) = self.open.as_mut().filter(|open| which(&open.table)) else {
             return Ok(());
         };
         if open.rows == 0 {
@@ -211,7 +212,7 @@ impl<R: Row> TableWriter<R> {
 impl<R> Open<R> {
     fn report(&self) -> Result<(), Stopped> {
         self.context.emit(Event::Generated {
-            table: &self.table.name,
+            table: self.table.name.clone(),
             part: self.part,
             rows: self.rows,
         });

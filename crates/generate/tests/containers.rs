@@ -47,8 +47,9 @@ fn each(
 }
 
 /// The traces that can be generated.
-fn simulated() -> impl Iterator<Item = &'static Trace> {
-    let all = |trace: &&Trace| trace.tables.iter().all(|table| !table.synthetic.is_empty());
+fn simulated() -> impl Iterator<Item = &'static Arc<Trace>> {
+    let all =
+        |trace: &&'static Arc<Trace>| trace.tables.iter().all(|table| !table.synthetic.is_empty());
     TRACES.iter().filter(all)
 }
 

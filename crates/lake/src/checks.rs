@@ -19,7 +19,7 @@ use crate::work::{Joined, forget_hint};
 
 /// A part that was asked for and is recorded.
 struct Known<'a> {
-    name: PartName,
+    name: &'a PartName,
     facts: &'a PartFacts,
     /// The tag that the source's store gave its bytes.
     tag: Option<&'a String>,
@@ -43,14 +43,14 @@ impl Joined<'_> {
         let assignment = self.goal.plan.assignment();
         let wanted = done
             .iter()
-            .filter(|(name, _)| self.goal.wants(&assignment, **name));
+            .filter(|(name, _)| self.goal.wants(&assignment, name));
         let known: Vec<Known<'_>> = wanted
-            .map(|(&name, facts)| {
+            .map(|(name, facts)| {
                 let file = assignment
-                    .source_of(name.table, name.key)
+                    .source_of(&name.table, name.key)
                     .map(Planned::File);
-                let stream = || self.goal.plan.stream_of(name.table).map(Planned::Stream);
-                let recorded = self.look.recorded.get(&name);
+                let stream = || self.goal.plan.stream_of(&name.table).map(Planned::Stream);
+                let recorded = self.look.recorded.get(name);
                 Known {
                     name,
                     facts,
@@ -85,13 +85,13 @@ impl Joined<'_> {
             };
             if source.is_some() {
                 self.context.emit(Event::Kept {
-                    table: name.table,
+                    table: name.table.to_string(),
                     part: name.key,
                     rows: facts.rows_out,
                     bytes,
                 });
             }
-            Ok(Some((name, facts.clone())))
+            Ok(Some((name.clone(), facts.clone())))
         });
         let kept = kept.collect::<Result<Vec<_>>>()?;
         let kept: Parts = kept.into_iter().flatten().collect();
@@ -109,7 +109,7 @@ impl Joined<'_> {
         }
         let assignment = self.goal.plan.assignment();
         let mut others = self.committed.clone();
-        others.retain(|name, _| !self.goal.wants(&assignment, *name));
+        others.retain(|name, _| !self.goal.wants(&assignment, name));
         let lost = self.look.lost(&*self.lake.backend, &others)?;
         if let Some(first) = lost.first() {
             let files = several(lost.len() as u64, "committed file");
@@ -123,9 +123,9 @@ impl Joined<'_> {
 
     /// Whether the files of a part have the bytes that are recorded. A bucket keeps what it was given, so that names and
     /// sizes are enough; and a shard doesn't look at what is committed.
-    fn is_whole(&self, name: PartName, facts: &PartFacts) -> Result<bool> {
+    fn is_whole(&self, name: &PartName, facts: &PartFacts) -> Result<bool> {
         let backend = &*self.lake.backend;
-        let is_left_to_others = self.goal.shard.is_some() && self.committed.contains_key(&name);
+        let is_left_to_others = self.goal.shard.is_some() && self.committed.contains_key(name);
         if !backend.is_disk() || is_left_to_others {
             return Ok(true);
         }
@@ -208,13 +208,13 @@ impl Joined<'_> {
 
     /// The error for a part whose source has changed.
     fn another_source(&self, known: &Known<'_>) -> Error {
-        let is_committed = self.committed.contains_key(&known.name);
+        let is_committed = self.committed.contains_key(known.name);
         Error::new(
             ErrorKind::Refused,
             "is not the file that the lake was made from",
         )
         .at(self.goal.source.join(&(self.goal.source_of)(known.name)))
-        .field(known.name.table)
+        .field(&*known.name.table)
         .hint(forget_hint(&*self.lake.backend, known.name, is_committed))
     }
 }

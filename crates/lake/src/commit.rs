@@ -1,6 +1,7 @@
 //! The last step: parts to the manifest, which is swapped for the next one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 use tracelake_core::Context;
@@ -46,7 +47,7 @@ pub struct Commit {
     options: CommitOptions,
     session: Session,
     identity: FoundIdentity,
-    trace: &'static Trace,
+    trace: Arc<Trace>,
     /// The plans of shards, by their paths.
     plans: BTreeMap<String, PlanFile>,
     look: Look,
@@ -70,11 +71,11 @@ impl Commit {
         };
         let (session, identity) = open_lake(lake, hold)?;
         let trace = identity.identity.trace().map_err(|error| error.at(out))?;
-        check_encoding(&identity.identity, trace).map_err(|error| error.at(out))?;
+        check_encoding(&identity.identity, &trace).map_err(|error| error.at(out))?;
         let backend = &*session.lake.backend;
         let plans = read_plans(backend)?;
-        let look = Look::whole(backend, trace, identity.sha256, &|_| true)?;
-        let committed = look.manifest.parts(trace);
+        let look = Look::whole(backend, &trace, identity.sha256, &|_| true)?;
+        let committed = look.manifest.parts(&trace);
         Ok(Self {
             context: context.clone(),
             options,
@@ -117,11 +118,14 @@ impl Commit {
         }
         let made = self.believed()?;
         let mut done = self.committed.clone();
-        done.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+        done.extend(
+            made.iter()
+                .map(|(name, facts)| (name.clone(), facts.clone())),
+        );
         let counts = Counts::new(&done, self.look.all_absent());
         let (mut complete, mut lacking) = (Vec::new(), Vec::new());
         for (path, plan) in &self.plans {
-            let missing = remaining(self.trace, plan, &done, &self.committed, &counts);
+            let missing = remaining(&self.trace, plan, &done, &self.committed, &counts);
             match missing.is_empty() {
                 true => complete.push((path.clone(), plan)),
                 false => lacking.push((plan.shards, missing)),
@@ -131,14 +135,14 @@ impl Commit {
             complete.iter().map(|(_, plan)| plan.assignment()).collect();
         let is_planned = |name: &PartName| {
             let mut plans = assignments.iter();
-            plans.any(|plan| plan.makes(self.trace, *name, &self.committed))
+            plans.any(|plan| plan.makes(&self.trace, name, &self.committed))
         };
         let (adds, uncommitted): (Parts, Parts) =
             made.into_iter().partition(|(name, _)| is_planned(name));
         if matches!(self.look.manifest, FoundManifest::Damaged(..))
             && !self
                 .look
-                .has_only(self.trace, &|name| adds.contains_key(name))
+                .has_only(&self.trace, &|name| adds.contains_key(name))
         {
             refuse_damaged(&self.session.lake, &self.look.manifest)?;
         }
@@ -159,7 +163,7 @@ impl Commit {
             (false, found) => Some(add(
                 &lake,
                 &self.identity,
-                self.trace,
+                &self.trace,
                 found,
                 &adds,
                 absent,
@@ -261,8 +265,8 @@ impl Commit {
             !self.look.recorded.contains_key(name) && !self.committed.contains_key(name)
         };
         for name in self.look.named.iter().filter(has_damaged_facts) {
-            let path = facts::path_of(name.table, name.key);
-            let forget = forget_command(backend, *name);
+            let path = facts::path_of(&name.table, name.key);
+            let forget = forget_command(backend, name);
             self.context.warn(format!("{path}: is damaged; {forget}"));
         }
         for file in uncommitted.flat_map(|(_, known)| known.facts.files()) {
@@ -282,7 +286,7 @@ impl Commit {
                         // A shard in a bucket doesn't read its outputs again.
                         let forget = match backend.is_disk() {
                             true => String::new(),
-                            false => format!("; {}", forget_command(backend, name)),
+                            false => format!("; {}", forget_command(backend, &name)),
                         };
                         self.context
                             .warn(format!("{}: is damaged{forget}", file.path));
@@ -293,7 +297,7 @@ impl Commit {
                     bytes: facts.output.bytes,
                 });
                 self.context.emit(Event::Verified {
-                    table: name.table,
+                    table: name.table.to_string(),
                     part: name.key,
                     rows: facts.rows_out,
                 });

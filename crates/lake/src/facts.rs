@@ -91,7 +91,7 @@ pub(crate) fn path_of(table: &str, key: PartKey) -> String {
 }
 
 /// The part whose facts have this path.
-pub(crate) fn part_of(trace: &'static Trace, path: &str) -> Option<PartName> {
+pub(crate) fn part_of(trace: &Trace, path: &str) -> Option<PartName> {
     let (table, name) = path
         .strip_prefix(FACTS)?
         .strip_prefix('/')?
@@ -105,8 +105,8 @@ pub(crate) fn part_of(trace: &'static Trace, path: &str) -> Option<PartName> {
         cell,
         file_number: number.parse().ok()?,
     };
-    let table = &trace.all_tables().find(|known| known.name == table)?.name;
-    (path_of(table, key) == path).then_some(PartName { table, key })
+    let name = PartName::of(trace, table, key)?;
+    (path_of(table, key) == path).then_some(name)
 }
 
 /// Whether two runs agree on a part: everything that the manifest would say is equal. An entry made from the beginning of a

@@ -48,14 +48,14 @@ impl Forget {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
     }
 
-    fn selects(&self, name: PartName) -> bool {
+    fn selects(&self, name: &PartName) -> bool {
         let number = name.key.file_number;
         let in_range = |parts: &Vec<(u32, u32)>| {
             parts
                 .iter()
                 .any(|(first, last)| (*first..=*last).contains(&number))
         };
-        self.selects_table(name.table)
+        self.selects_table(&name.table)
             && self.parts.as_ref().is_none_or(in_range)
             && self
                 .cell
@@ -85,18 +85,18 @@ impl Forget {
             return Err(Error::new(ErrorKind::Usage, reason)
                 .hint(format!("its tables are {}", known.join(", "))));
         }
-        let look = Look::whole(backend, trace, identity.sha256, &|_| false)?;
+        let look = Look::whole(backend, &trace, identity.sha256, &|_| false)?;
         refuse_damaged(lake, &look.manifest)?;
-        let committed = look.manifest.parts(trace);
+        let committed = look.manifest.parts(&trace);
         let forgotten: BTreeSet<PartName> = look
             .named
             .iter()
-            .copied()
-            .filter(|name| !committed.contains_key(name) && self.selects(*name))
+            .filter(|name| !committed.contains_key(*name) && self.selects(name))
+            .cloned()
             .collect();
         let names: BTreeSet<(&str, PartKey)> = forgotten
             .iter()
-            .map(|name| (name.table, name.key))
+            .map(|name| (&*name.table, name.key))
             .collect();
         let is_forgotten = |path: &&String| part_of(path).is_some_and(|name| names.contains(&name));
         let outputs: Vec<String> = look.outputs.keys().filter(is_forgotten).cloned().collect();
@@ -104,7 +104,7 @@ impl Forget {
             backend.remove(&outputs)?;
         }
         let mut paths = look.facts.clone();
-        paths.retain(|path| match facts::part_of(trace, path) {
+        paths.retain(|path| match facts::part_of(&trace, path) {
             Some(name) => committed.contains_key(&name) || forgotten.contains(&name),
             // Of tables that archives don't have, and what is no facts of this lake.
             None => {
@@ -130,7 +130,7 @@ impl Forget {
                 let asks = |plan: &crate::plan_file::PlanFile| {
                     let assignment = plan.assignment();
                     let mut names = forgotten.iter();
-                    names.any(|name| assignment.shard_of(name.table, name.key).is_some())
+                    names.any(|name| assignment.shard_of(&name.table, name.key).is_some())
                 };
                 let plans = read_plans(backend)?.into_iter();
                 plans

@@ -1,5 +1,7 @@
 //! `_tracelake/lake.json`: what a lake is. It is put once, before anything else, and never changes.
 
+use std::sync::Arc;
+
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::{Origin, unreadable};
@@ -7,7 +9,7 @@ use tracelake_core::seal;
 use tracelake_core::with_origin;
 use tracelake_location::Location;
 use tracelake_schema::Trace;
-use tracelake_schema::description::{MAX_BYTES, intern};
+use tracelake_schema::description::{self, MAX_BYTES};
 
 use crate::backend::Backend;
 use crate::{IDENTITY, REPLACES};
@@ -34,7 +36,7 @@ impl Identity {
     #[must_use]
     pub fn new(origin: &Origin, cells: bool) -> Self {
         let trace = origin.find_trace();
-        let description = trace.and_then(|trace| trace.description.as_ref());
+        let description = trace.as_ref().and_then(|trace| trace.description.as_ref());
         Self {
             origin: origin.with_rejects(false),
             cells,
@@ -58,7 +60,7 @@ impl Identity {
                 "is damaged: its content doesn't match the digest at its end",
             ));
         }
-        let identity: Self = serde_json::from_slice(json)
+        let mut identity: Self = serde_json::from_slice(json)
             .map_err(|error| unreadable("the identity of a lake", json, error))?;
         identity.origin.check_format()?;
         let Some(named) = &identity.origin.description else {
@@ -68,25 +70,23 @@ impl Identity {
         if seal::sha256(text.as_bytes()) != *named {
             return Err(corrupt("has another description than the one it names"));
         }
-        let traces = intern(text).map_err(|error| {
+        let traces = description::read(text).map_err(|error| {
             Error::new(ErrorKind::Refused, error.to_string())
                 .hint("use the version of tracelake that made the lake")
                 .because(error)
         })?;
-        match traces
-            .iter()
-            .any(|trace| trace.name == identity.origin.trace)
-        {
-            true => Ok(identity),
-            false => Err(corrupt("describes another trace than the lake's")),
-        }
+        let mut traces = traces.iter();
+        let trace = traces.find(|trace| trace.name == identity.origin.trace);
+        let trace = trace.ok_or_else(|| corrupt("describes another trace than the lake's"))?;
+        identity.origin.know(trace);
+        Ok(identity)
     }
 
     /// The trace of the lake, with the columns that it has.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if this program doesn't know it.
-    pub fn trace(&self) -> Result<&'static Trace> {
+    pub fn trace(&self) -> Result<Arc<Trace>> {
         self.origin.find_trace().ok_or_else(|| {
             Error::new(ErrorKind::Refused, "a lake of a trace that isn't known")
                 .hint("use the version of tracelake that made it")

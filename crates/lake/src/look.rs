@@ -17,7 +17,7 @@ use crate::backend::{Backend, Commits, Version, backend};
 use crate::facts::{self, Fact, Facts};
 use crate::identity::{self, FoundIdentity, Identity, elsewhere};
 use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts};
-use crate::outputs::{is_skipped, outputs_of, part_of, table_names};
+use crate::outputs::{is_output, is_skipped, outputs_of, part_of, table_names};
 use crate::parts::{PartName, Parts};
 use crate::plan_file::{Assignment, PlanFile};
 use crate::rules::{Rule, holds};
@@ -39,15 +39,15 @@ pub struct Goal<'a> {
     /// The root of the source.
     pub source: &'a Location,
     /// The path of the file of a part, relative to the source.
-    pub source_of: &'a (dyn Fn(PartName) -> String + Sync),
+    pub source_of: &'a (dyn Fn(&PartName) -> String + Sync),
     /// The path of the output of a part, relative to the lake.
-    pub output_of: &'a (dyn Fn(PartName) -> String + Sync),
+    pub output_of: &'a (dyn Fn(&PartName) -> String + Sync),
 }
 
 impl Goal<'_> {
     /// Whether the run makes a part, or derives another one from it.
-    pub(crate) fn wants(&self, assignment: &Assignment<'_>, name: PartName) -> bool {
-        assignment.is_for(self.shard.unwrap_or(0), name.table, name.key)
+    pub(crate) fn wants(&self, assignment: &Assignment<'_>, name: &PartName) -> bool {
+        assignment.is_for(self.shard.unwrap_or(0), &name.table, name.key)
     }
 }
 
@@ -221,15 +221,12 @@ impl FoundManifest {
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] if it names another identity, or a table that the trace doesn't have.
-    pub(crate) fn of_lake(
-        backend: &dyn Backend,
-        trace: &'static Trace,
-        lake: Digest,
-    ) -> Result<Self> {
-        let found = Self::read(backend)?;
-        let Some(manifest) = found.whole() else {
+    pub(crate) fn of_lake(backend: &dyn Backend, trace: &Arc<Trace>, lake: Digest) -> Result<Self> {
+        let mut found = Self::read(backend)?;
+        let Self::Whole(_, manifest) = &mut found else {
             return Ok(found);
         };
+        manifest.origin.know(trace);
         if manifest.lake != lake && holds(Rule::FirstIdentityStays) {
             let reason = "isn't the one that the manifest names";
             return Err(Error::new(ErrorKind::Refused, reason)
@@ -252,7 +249,7 @@ impl FoundManifest {
     }
 
     /// Its parts, of tables of the trace.
-    pub(crate) fn parts(&self, trace: &'static Trace) -> Parts {
+    pub(crate) fn parts(&self, trace: &Trace) -> Parts {
         self.whole()
             .map_or_else(Parts::new, |manifest| parts_in(manifest, trace))
     }
@@ -275,7 +272,7 @@ pub(crate) fn refuse_damaged(lake: &Lake, manifest: &FoundManifest) -> Result<()
 }
 
 /// The parts of a manifest, of tables of the trace.
-pub(crate) fn parts_in(manifest: &Manifest, trace: &'static Trace) -> Parts {
+pub(crate) fn parts_in(manifest: &Manifest, trace: &Trace) -> Parts {
     let named = manifest.parts().filter_map(|(table, facts)| {
         let name = PartName::of(trace, table, facts.key())?;
         Some((name, facts.clone()))
@@ -313,9 +310,9 @@ impl Look {
     /// Looks at all outputs, and reads the facts of the parts that are wanted.
     pub(crate) fn whole(
         backend: &dyn Backend,
-        trace: &'static Trace,
+        trace: &Arc<Trace>,
         lake: Digest,
-        wants: &dyn Fn(PartName) -> bool,
+        wants: &dyn Fn(&PartName) -> bool,
     ) -> Result<Self> {
         let mut look = Self::default();
         if !holds(Rule::FactsBeforeManifest) {
@@ -335,11 +332,11 @@ impl Look {
         Ok(look)
     }
 
-    fn list_outputs(&mut self, backend: &dyn Backend, trace: &'static Trace) -> Result<()> {
+    fn list_outputs(&mut self, backend: &dyn Backend, trace: &Trace) -> Result<()> {
         let listed = outputs_of(backend, &table_names(Some(trace)))?;
         let (outputs, others): (Vec<Listed>, Vec<Listed>) = listed
             .into_iter()
-            .partition(|file| part_of(&file.path).is_some());
+            .partition(|file| is_output(Some(trace), &file.path));
         let outputs = outputs.into_iter().map(|file| (file.path, file.bytes));
         self.outputs = outputs.collect();
         let foreign = others.into_iter().map(|file| file.path);
@@ -353,9 +350,9 @@ impl Look {
     fn read_late_facts(
         &mut self,
         backend: &dyn Backend,
-        trace: &'static Trace,
+        trace: &Arc<Trace>,
         lake: Digest,
-        wants: &dyn Fn(PartName) -> bool,
+        wants: &dyn Fn(&PartName) -> bool,
     ) -> Result<()> {
         let unnamed = self.unnamed(&self.manifest.parts(trace));
         if unnamed.is_empty() || !holds(Rule::FactsByName) {
@@ -380,12 +377,12 @@ impl Look {
     /// Looks for a run that asks for some parts. A shard looks at those alone.
     pub(crate) fn for_run(
         backend: &dyn Backend,
-        trace: &'static Trace,
+        trace: &Arc<Trace>,
         lake: Digest,
         goal: &Goal<'_>,
     ) -> Result<Self> {
         let assignment = goal.plan.assignment();
-        let wants = |name| goal.wants(&assignment, name);
+        let wants = |name: &PartName| goal.wants(&assignment, name);
         let Some(shard) = goal.shard else {
             return Self::whole(backend, trace, lake, &wants);
         };
@@ -396,10 +393,10 @@ impl Look {
             tables.filter_map(|table| PartName::of(trace, table, part.key()))
         });
         let named: Vec<PartName> = named.collect();
-        let mut outputs: Vec<String> = named.iter().map(|name| (goal.output_of)(*name)).collect();
+        let mut outputs: Vec<String> = named.iter().map(|name| (goal.output_of)(name)).collect();
         let mut facts: Vec<String> = named
             .iter()
-            .map(|name| facts::path_of(name.table, name.key))
+            .map(|name| facts::path_of(&name.table, name.key))
             .collect();
         // How many parts a file is cut into isn't known before.
         let mut cut = BTreeSet::new();
@@ -459,7 +456,7 @@ impl Look {
             .into_iter()
             .map(|file| (file.path, file.bytes))
             .collect();
-        look.outputs.retain(|path, _| part_of(path).is_some());
+        look.outputs.retain(|path, _| is_output(Some(trace), path));
         look.read_late_facts(backend, trace, lake, &wants)?;
         Ok(look)
     }
@@ -468,18 +465,19 @@ impl Look {
     fn read_facts(
         &mut self,
         backend: &dyn Backend,
-        trace: &'static Trace,
+        trace: &Arc<Trace>,
         lake: Digest,
         paths: Vec<String>,
-        wants: &dyn Fn(PartName) -> bool,
+        wants: &dyn Fn(&PartName) -> bool,
     ) -> Result<()> {
-        let is_wanted = |path: &&String| facts::part_of(trace, path).is_none_or(wants);
+        let is_wanted =
+            |path: &&String| facts::part_of(trace, path).is_none_or(|name| wants(&name));
         let wanted: Vec<String> = paths.iter().filter(is_wanted).cloned().collect();
         for paths in wanted.chunks(FACTS_AT_ONCE) {
             for (path, json) in paths.iter().zip(backend.get_all(paths, facts::MOST_BYTES)?) {
                 let Some(json) = json else { continue };
                 let name = facts::part_of(trace, path);
-                self.named.extend(name);
+                self.named.extend(name.clone());
                 let Some(read) = Facts::read(&json, path, lake) else {
                     continue;
                 };
@@ -520,7 +518,7 @@ impl Look {
     }
 
     /// Whether all outputs, and all parts that have facts, are some of these.
-    pub(crate) fn has_only(&self, trace: &'static Trace, are: &dyn Fn(&PartName) -> bool) -> bool {
+    pub(crate) fn has_only(&self, trace: &Trace, are: &dyn Fn(&PartName) -> bool) -> bool {
         let mut parts = self.outputs.keys().filter_map(|path| part_of(path));
         self.named.iter().all(are)
             && parts
@@ -543,12 +541,12 @@ impl Look {
         let recorded = self.recorded.iter();
         let made = recorded
             .filter(|(name, known)| !committed.contains_key(name) && self.is_shown(&known.facts));
-        made.map(|(name, known)| (*name, known.facts.clone()))
+        made.map(|(name, known)| (name.clone(), known.facts.clone()))
             .collect()
     }
 
     /// The parts that have facts, whole or not, and an output.
-    pub(crate) fn shown(&self, trace: &'static Trace) -> BTreeSet<PartName> {
+    pub(crate) fn shown(&self, trace: &Trace) -> BTreeSet<PartName> {
         let parts = self.outputs.keys().filter_map(|path| part_of(path));
         let names = parts.filter_map(|(table, key)| PartName::of(trace, table, key));
         names.filter(|name| self.named.contains(name)).collect()
@@ -556,11 +554,9 @@ impl Look {
 
     /// The outputs that neither facts nor the manifest name.
     pub(crate) fn unnamed(&self, committed: &Parts) -> Vec<String> {
-        let tables: BTreeMap<&str, &'static str> = committed
-            .keys()
-            .chain(&self.named)
-            .map(|name| (name.table, name.table))
-            .collect();
+        let names = committed.keys().chain(&self.named);
+        let tables: BTreeMap<&str, &Arc<str>> =
+            names.map(|name| (&*name.table, &name.table)).collect();
         let is_named = |path: &String| {
             let Some((table, key)) = part_of(path) else {
                 return true;
@@ -568,6 +564,7 @@ impl Look {
             let Some(&table) = tables.get(table) else {
                 return false;
             };
+            let table = Arc::clone(table);
             let name = PartName { table, key };
             let recorded = || self.recorded.get(&name).map(|known| &known.facts);
             match committed.get(&name).or_else(recorded) {
@@ -651,9 +648,12 @@ pub(crate) fn foreign(root: &Location, paths: &[String]) -> Error {
 pub fn read_manifest(root: &Location) -> Result<Manifest> {
     let backend = backend(root);
     match FoundManifest::read(&*backend)? {
-        FoundManifest::Whole(_, manifest) => {
-            if manifest.origin.description.is_some() {
-                identity::find(&*backend)?;
+        FoundManifest::Whole(_, mut manifest) => {
+            if manifest.origin.description.is_some()
+                && let Some(found) = identity::find(&*backend)?
+                && let Some(trace) = found.identity.origin.find_trace()
+            {
+                manifest.origin.know(&trace);
             }
             Ok(*manifest)
         }

@@ -27,10 +27,11 @@ pub fn is_skipped(file: &str) -> bool {
 
 /// The names that a table's directory can have, in a lake of this trace or of any built-in one.
 #[must_use]
-pub fn table_names(trace: Option<&'static Trace>) -> BTreeSet<&'static str> {
+pub fn table_names(trace: Option<&Trace>) -> BTreeSet<&str> {
+    let mut names: BTreeSet<&str> = TRACES.table_names().collect();
     let tables = trace.into_iter().flat_map(Trace::all_tables);
-    let own = tables.map(|table| &*table.name);
-    TRACES.table_names().chain(own).collect()
+    names.extend(tables.map(|table| &*table.name));
+    names
 }
 
 /// The files in the directories of these tables, and of their rejects.
@@ -54,6 +55,14 @@ pub(super) fn outputs_of(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Resu
         table.is_some_and(|(table, _)| tables.contains(table))
     });
     Ok(files)
+}
+
+/// Whether this is the path of an output or rejects file of a lake of this trace or of any built-in one.
+pub(super) fn is_output(trace: Option<&Trace>, file: &str) -> bool {
+    let cells = trace.and_then(|trace| trace.cells.as_ref());
+    let is_own = |cell| cells.is_some_and(|cells| cells.find(cell).is_some());
+    let is_cell = |cell| TRACES.has_cell(cell) || is_own(cell);
+    part_of(file).is_some_and(|(_, key)| key.cell.is_none_or(is_cell))
 }
 
 /// The part whose output or rejects file has this path: `table/part-00017-of-00500.parquet`, the same in
@@ -85,8 +94,7 @@ pub(super) fn part_of(file: &str) -> Option<(&str, PartKey)> {
         return None;
     }
     let cell = match cell {
-        Some(cell) if tracelake_schema::is_cell(cell) => Some(tracelake_schema::cell_name(cell)?),
-        Some(_) => return None,
+        Some(cell) => Some(tracelake_schema::cell_name(cell)?),
         None => None,
     };
     Some((
@@ -125,7 +133,7 @@ mod tests {
             "_tracelake/rejects/jobs/part-00017.ndjson",
             "_tracelake/rejects/jobs/cell=a/part-00017.ndjson",
         ] {
-            assert!(part_of(file).is_some(), "{file}");
+            assert!(is_output(None, file), "{file}");
         }
         for file in [
             "jobs/copy.parquet",
@@ -138,7 +146,7 @@ mod tests {
             "_tracelake/rejects/jobs/cell=a/file_number=17/part-00017.ndjson",
             "_tracelake/rejects/jobs/part-00017.parquet",
         ] {
-            assert!(part_of(file).is_none(), "{file}");
+            assert!(!is_output(None, file), "{file}");
         }
     }
 

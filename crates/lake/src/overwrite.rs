@@ -16,7 +16,7 @@ use crate::backend::system::{Os, System};
 use crate::identity;
 use crate::look::{Lake, foreign};
 use crate::manifest;
-use crate::outputs::{part_of, table_names};
+use crate::outputs::{is_output, table_names};
 use crate::session::Session;
 use crate::{HOME, MANIFEST, RELEASE, REPLACES, SUMS};
 
@@ -39,7 +39,7 @@ impl Overwrite {
     /// # Errors
     /// [`ErrorKind::Refused`] if it isn't a directory that can be replaced, holds something else than a lake, or another
     /// process works on it; when the disk fails.
-    pub fn begin(context: &Context, out: &Location, trace: &'static Trace) -> Result<Option<Self>> {
+    pub fn begin(context: &Context, out: &Location, trace: &Trace) -> Result<Option<Self>> {
         let Some(out) = check(out, trace)? else {
             return Ok(None);
         };
@@ -122,7 +122,7 @@ impl Overwrite {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if it may not; when the disk fails.
-pub fn check(out: &Location, trace: &'static Trace) -> Result<Option<PathBuf>> {
+pub fn check(out: &Location, trace: &Trace) -> Result<Option<PathBuf>> {
     let Location::Disk(path) = out else {
         return Err(Error::new(
             ErrorKind::Refused,
@@ -165,13 +165,11 @@ pub fn check(out: &Location, trace: &'static Trace) -> Result<Option<PathBuf>> {
         );
     }
     let lake = Lake::at(out);
-    let mut tables = table_names(Some(trace));
     // The old lake may be of another trace.
-    if let Ok(Some(found)) = identity::find(&*lake.backend)
-        && let Ok(trace) = found.identity.trace()
-    {
-        tables.extend(table_names(Some(trace)));
-    }
+    let old = identity::find(&*lake.backend).ok().flatten();
+    let old = old.and_then(|found| found.identity.trace().ok());
+    let mut tables = table_names(Some(trace));
+    tables.extend(table_names(old.as_deref()));
     let mut known: Vec<OsString> = tables.into_iter().map(OsString::from).collect();
     known.extend([HOME, SUMS].into_iter().chain(RELEASE).map(OsString::from));
     let names = names(path)?;
@@ -209,7 +207,10 @@ pub fn check(out: &Location, trace: &'static Trace) -> Result<Option<PathBuf>> {
             .and_then(|rest| rest.strip_prefix('/'));
         let is_known = match name {
             Some(name) => NAMES.contains(&name.split('/').next().unwrap_or_default()),
-            None => !file.path.contains('/') || part_of(&file.path).is_some(),
+            None => {
+                let is_of = |trace| is_output(trace, &file.path);
+                !file.path.contains('/') || is_of(Some(trace)) || is_of(old.as_deref())
+            }
         };
         if !is_known {
             others.push(file.path);

@@ -321,9 +321,9 @@ impl Assignment<'_> {
     /// Whether the plan makes a part, if these are committed: one that is derived from a part of neither is left to the run
     /// that made that part.
     #[must_use]
-    pub fn makes(&self, trace: &'static Trace, name: PartName, committed: &Parts) -> bool {
-        let read = self.derived_from(name.table).unwrap_or(name.table);
-        let input = PartName::of(trace, read, name.key).filter(|input| *input != name);
+    pub fn makes(&self, trace: &Trace, name: &PartName, committed: &Parts) -> bool {
+        let read = self.derived_from(&name.table).unwrap_or(&name.table);
+        let input = PartName::of(trace, read, name.key).filter(|input| input != name);
         self.shard_of_read(read, name.key).is_some()
             || input.is_some_and(|input| committed.contains_key(&input))
     }

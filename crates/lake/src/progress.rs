@@ -43,7 +43,7 @@ impl Progress {
     #[must_use]
     pub fn committed(&self, manifest: &Manifest) -> Parts {
         let trace = self.identity.trace().ok();
-        trace.map_or_else(Parts::new, |trace| crate::look::parts_in(manifest, trace))
+        trace.map_or_else(Parts::new, |trace| crate::look::parts_in(manifest, &trace))
     }
 }
 
@@ -59,13 +59,16 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
     };
     let trace = found.identity.trace().map_err(|error| error.at(root))?;
     let plans = read_plans(&*backend)?.into_values().collect();
-    let look = Look::whole(&*backend, trace, found.sha256, &|_| true)?;
-    let committed = look.manifest.parts(trace);
+    let look = Look::whole(&*backend, &trace, found.sha256, &|_| true)?;
+    let committed = look.manifest.parts(&trace);
     let made = look.made(&committed);
     let lost = look.lost(&*backend, &committed)?.into_iter();
     let lost = lost.map(|file| file.path.clone()).collect();
     let mut done = committed.clone();
-    done.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+    done.extend(
+        made.iter()
+            .map(|(name, facts)| (name.clone(), facts.clone())),
+    );
     let counts = Counts::new(&done, look.all_absent());
     let unnamed = look.unnamed(&committed);
     let manifest = match look.manifest {
@@ -104,10 +107,10 @@ pub fn beyond(root: &Location, manifest: &Manifest) -> Result<Beyond> {
     let backend = backend(root);
     let trace = manifest.origin.find_trace();
     // Outputs first: their facts are put before them.
-    let outputs = outputs_of(&*backend, &table_names(trace))?;
+    let outputs = outputs_of(&*backend, &table_names(trace.as_deref()))?;
     let outputs = outputs.into_iter().map(|file| file.path).collect();
     let facts = backend.list(FACTS)?;
-    let named: BTreeSet<PartName> = trace.map_or_else(BTreeSet::new, |trace| {
+    let named: BTreeSet<PartName> = trace.as_deref().map_or_else(BTreeSet::new, |trace| {
         facts
             .iter()
             .filter_map(|file| facts::part_of(trace, &file.path))
@@ -128,7 +131,7 @@ pub fn beyond(root: &Location, manifest: &Manifest) -> Result<Beyond> {
     let of_uncommitted: BTreeSet<(&str, PartKey)> = beyond
         .uncommitted
         .iter()
-        .map(|name| (name.table, name.key))
+        .map(|name| (&*name.table, name.key))
         .collect();
     beyond
         .unnamed
@@ -146,6 +149,6 @@ impl Beyond {
         self.unnamed.retain(|path| !files.contains(&path[..]));
         let parts = manifest.part_names();
         self.uncommitted
-            .retain(|name| !parts.contains(&(name.table, name.key)));
+            .retain(|name| !parts.contains(&(&*name.table, name.key)));
     }
 }

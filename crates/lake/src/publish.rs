@@ -1,6 +1,7 @@
 //! Parts to the manifest, which is swapped for the next one, and what goes once they are in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -26,7 +27,7 @@ use crate::{DESCRIPTION, FACTS, MANIFEST, PLANS};
 /// The manifest of these parts. It says that rows are rejected exactly if some are.
 pub(crate) fn assemble(
     lake: &FoundIdentity,
-    trace: &'static Trace,
+    trace: &Arc<Trace>,
     mut parts: Parts,
     absent: BTreeSet<AbsentTable>,
 ) -> Manifest {
@@ -56,7 +57,7 @@ pub(crate) fn assemble(
 /// Leaves it to parts that were all converted alone, and aren't all parts of their table or of its cell, to say so. A lake
 /// that grew from one file then has the bytes of one that was made at once.
 fn forget_alone(parts: &mut Parts) {
-    let group = |name: &PartName| (name.table, name.key.cell);
+    let group = |name: &PartName| (Arc::clone(&name.table), name.key.cell);
     // The number of parts, and of how many they are if all say so.
     let mut groups: BTreeMap<_, (u32, Option<u32>)> = BTreeMap::new();
     for (name, facts) in parts.iter() {
@@ -77,7 +78,7 @@ fn forget_alone(parts: &mut Parts) {
 pub(crate) fn add(
     lake: &Lake,
     identity: &FoundIdentity,
-    trace: &'static Trace,
+    trace: &Arc<Trace>,
     mut found: FoundManifest,
     parts: &Parts,
     absent: BTreeSet<AbsentTable>,
@@ -91,7 +92,7 @@ pub(crate) fn add(
         let mut all = found.parts(trace);
         let before = all.len();
         for (name, facts) in parts {
-            all.entry(*name).or_insert_with(|| facts.clone());
+            all.entry(name.clone()).or_insert_with(|| facts.clone());
         }
         let known = found.whole().map(|manifest| &manifest.absent);
         let all_absent: BTreeSet<AbsentTable> = known
@@ -192,8 +193,8 @@ fn no_file_twice(root: &Location, manifest: &Manifest) -> Result<()> {
 }
 
 /// Compares a listing with the names and sizes of outputs that are about to be committed.
-fn check_shown(lake: &Lake, trace: &'static Trace, parts: &Parts) -> Result<()> {
-    let tables: BTreeSet<&str> = parts.keys().map(|name| name.table).collect();
+fn check_shown(lake: &Lake, trace: &Trace, parts: &Parts) -> Result<()> {
+    let tables: BTreeSet<&str> = parts.keys().map(|name| &*name.table).collect();
     if tables.is_empty() {
         return Ok(());
     }
@@ -219,7 +220,7 @@ fn check_shown(lake: &Lake, trace: &'static Trace, parts: &Parts) -> Result<()> 
 /// Removes the plans of shards of which the manifest has all parts, after it has them.
 pub(crate) fn remove_complete_plans(
     backend: &dyn Backend,
-    trace: &'static Trace,
+    trace: &Arc<Trace>,
     manifest: &Manifest,
 ) -> Result<()> {
     let paths: Vec<String> = backend
@@ -260,8 +261,8 @@ pub(crate) fn remove_committed_facts(
         .map(|file| file.path)
         .collect();
     let all = paths.len();
-    paths.retain(|path| match facts::part_of(trace, path) {
-        Some(name) => committed.contains(&(name.table, name.key)),
+    paths.retain(|path| match facts::part_of(&trace, path) {
+        Some(name) => committed.contains(&(&name.table, name.key)),
         // Of a table that an archive doesn't have.
         None => manifest.absent.iter().any(|absent| {
             path.strip_prefix(FACTS)
@@ -330,7 +331,7 @@ pub(crate) fn keep_names<'a>(
     parts: impl Iterator<Item = (&'a PartName, &'a PartFacts)>,
 ) -> Result<()> {
     let paths = parts.flat_map(|(name, part)| {
-        let facts = facts::path_of(name.table, name.key);
+        let facts = facts::path_of(&name.table, name.key);
         part.files().map(|file| file.path.clone()).chain([facts])
     });
     backend.keep_names(&paths.collect::<Vec<_>>())

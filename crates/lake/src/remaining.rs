@@ -1,6 +1,7 @@
 //! The unfinished work of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::part_key::{PartKey, listed};
@@ -32,17 +33,17 @@ pub struct Remaining {
 #[derive(Debug, Default)]
 pub struct Counts {
     /// By their tables; known once a file was read to its end.
-    of: BTreeMap<&'static str, u32>,
+    of: BTreeMap<Arc<str>, u32>,
     absent: BTreeSet<AbsentTable>,
 }
 
 impl Counts {
     /// Counts from these parts, and from archives that lack some tables.
     pub(crate) fn new(parts: &Parts, absent: BTreeSet<AbsentTable>) -> Self {
-        let mut of: BTreeMap<&'static str, u32> = BTreeMap::new();
+        let mut of: BTreeMap<Arc<str>, u32> = BTreeMap::new();
         for (name, facts) in parts {
             if let Some(count) = facts.of {
-                let most = of.entry(name.table).or_default();
+                let most = of.entry(Arc::clone(&name.table)).or_default();
                 *most = count.max(*most);
             }
         }
@@ -67,7 +68,7 @@ impl Counts {
     #[must_use]
     pub fn missing_of(
         &self,
-        trace: &'static Trace,
+        trace: &Trace,
         stream: &PlannedStream,
         parts: &Parts,
     ) -> Option<Vec<PartName>> {
@@ -76,7 +77,7 @@ impl Counts {
             let table = trace.table(table)?;
             let is_there = |key: &PartKey| {
                 parts.contains_key(&PartName {
-                    table: &table.name,
+                    table: table.name.as_str().into(),
                     key: *key,
                 })
             };
@@ -94,7 +95,7 @@ impl Counts {
                 .selected_below(first.saturating_add(count))
                 .filter(|key| key.file_number >= first && !is_there(key))
                 .map(|key| PartName {
-                    table: &table.name,
+                    table: table.name.as_str().into(),
                     key,
                 });
             missing.extend(lacking.take(LISTED - missing.len()));
@@ -106,7 +107,7 @@ impl Counts {
 /// Lists a plan's unfinished work, by shard; `parts` are done, and these of them are committed.
 #[must_use]
 pub fn remaining(
-    trace: &'static Trace,
+    trace: &Trace,
     plan: &PlanFile,
     parts: &Parts,
     committed: &Parts,
@@ -129,7 +130,7 @@ pub fn remaining(
             None => unread.push(stream),
             Some(missing) => {
                 for name in missing {
-                    lacks(stream.shard, name.table, name.key);
+                    lacks(stream.shard, &name.table, name.key);
                 }
             }
         }
@@ -144,7 +145,7 @@ pub fn remaining(
                 continue;
             };
             let made = parts.get(&name);
-            if assignment.makes(trace, name, committed)
+            if assignment.makes(trace, &name, committed)
                 && made.is_none_or(|made| !is_derived_from(made, input))
             {
                 let shard = assignment.shard_of(&derived.table, key);

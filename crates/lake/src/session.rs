@@ -1,5 +1,7 @@
 //! A process that has a lake.
 
+use std::sync::Arc;
+
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::origin::Origin;
@@ -144,7 +146,7 @@ pub(crate) fn open_lake(lake: &Lake, hold: Hold) -> Result<(Session, FoundIdenti
 }
 
 /// Refuses to commit what another program's shards have made.
-pub(crate) fn check_encoding(identity: &Identity, trace: &'static Trace) -> Result<()> {
+pub(crate) fn check_encoding(identity: &Identity, trace: &Arc<Trace>) -> Result<()> {
     let then = &identity.origin;
     let now = Origin {
         synthetic: then.synthetic,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
@@ -68,7 +68,7 @@ impl Lake {
         let trace = goal.identity.trace()?;
         let look = match &identity {
             None => Look::default(),
-            Some(identity) => Look::for_run(&*self.backend, trace, identity.sha256, goal)?,
+            Some(identity) => Look::for_run(&*self.backend, &trace, identity.sha256, goal)?,
         };
         Joined::new(context, self, goal, session, identity, trace, look)
     }
@@ -83,7 +83,7 @@ pub struct Joined<'a> {
     /// `None` if the run only looks.
     session: Option<Session>,
     identity: Option<FoundIdentity>,
-    pub(crate) trace: &'static Trace,
+    pub(crate) trace: Arc<Trace>,
     pub(crate) look: Look,
     /// The parts in the manifest.
     pub(crate) committed: Parts,
@@ -104,10 +104,10 @@ impl<'a> Joined<'a> {
         goal: &'a Goal<'a>,
         session: Option<Session>,
         identity: Option<FoundIdentity>,
-        trace: &'static Trace,
+        trace: Arc<Trace>,
         look: Look,
     ) -> Result<Self> {
-        let committed = look.manifest.parts(trace);
+        let committed = look.manifest.parts(&trace);
         let joined = Self {
             context: context.clone(),
             lake: lake.clone(),
@@ -129,10 +129,10 @@ impl<'a> Joined<'a> {
             return Err(foreign(root, &self.look.foreign));
         }
         let assignment = self.goal.plan.assignment();
-        let wants = |name: &PartName| self.goal.wants(&assignment, *name);
+        let wants = |name: &PartName| self.goal.wants(&assignment, name);
         if self.damaged().is_some() {
             // What it named is lost: only a run that makes all that is there replaces it.
-            if !self.look.has_only(self.trace, &wants) {
+            if !self.look.has_only(&self.trace, &wants) {
                 refuse_damaged(&self.lake, &self.look.manifest)?;
             }
         } else {
@@ -140,8 +140,8 @@ impl<'a> Joined<'a> {
             refuse_unnamed(&self.lake, &unnamed, &self.look.manifest)?;
         }
         let parts = self.goal.plan.parts.iter();
-        for name in parts.filter_map(|part| PartName::of(self.trace, &part.table, part.key())) {
-            self.lake.backend.inside(&(self.goal.output_of)(name))?;
+        for name in parts.filter_map(|part| PartName::of(&self.trace, &part.table, part.key())) {
+            self.lake.backend.inside(&(self.goal.output_of)(&name))?;
         }
         if self.goal.on_bad_row == OnBadRow::Reject {
             return Ok(());
@@ -154,7 +154,7 @@ impl<'a> Joined<'a> {
                 let reason = format!("part {} has {rows}", name.key);
                 Err(Error::new(ErrorKind::Refused, reason)
                     .at(root)
-                    .field(name.table)
+                    .field(&*name.table)
                     .hint(format!(
                         "pass --on-bad-row reject, or use {}",
                         self.elsewhere()
@@ -169,9 +169,12 @@ impl<'a> Joined<'a> {
             .look
             .recorded
             .iter()
-            .map(|(name, known)| (*name, &known.facts));
+            .map(|(name, known)| (name.clone(), &known.facts));
         let recorded = recorded.filter(|(name, _)| !self.committed.contains_key(name));
-        let committed = self.committed.iter().map(|(name, facts)| (*name, facts));
+        let committed = self
+            .committed
+            .iter()
+            .map(|(name, facts)| (name.clone(), facts));
         committed.chain(recorded)
     }
 
@@ -204,9 +207,12 @@ impl<'a> Joined<'a> {
             .look
             .recorded
             .iter()
-            .map(|(name, known)| (*name, &known.facts));
+            .map(|(name, known)| (name.clone(), &known.facts));
         let shown = recorded.filter(|(_, facts)| self.look.is_shown(facts));
-        let committed = self.committed.iter().map(|(name, facts)| (*name, facts));
+        let committed = self
+            .committed
+            .iter()
+            .map(|(name, facts)| (name.clone(), facts));
         let committed = committed.filter(|(_, facts)| is_shown(facts));
         let done = shown.chain(committed);
         done.map(|(name, facts)| (name, facts.clone())).collect()
@@ -237,7 +243,7 @@ impl<'a> Joined<'a> {
             return Ok(None);
         }
         self.lake.backend.keep_names(&[MANIFEST.to_owned()])?;
-        remove_complete_plans(&*self.lake.backend, self.trace, manifest)?;
+        remove_complete_plans(&*self.lake.backend, &self.trace, manifest)?;
         put_description(&*self.lake.backend, &self.goal.identity)?;
         Ok(Some(manifest.clone()))
     }
@@ -282,8 +288,8 @@ impl<'a> Joined<'a> {
                 sha256,
                 json,
             },
+            made: self.look.shown(&self.trace),
             trace: self.trace,
-            made: self.look.shown(self.trace),
             manifest: self.look.manifest,
             committed: self.committed,
             absent,
@@ -298,11 +304,11 @@ impl<'a> Joined<'a> {
             .values()
             .fold(0_u64, |bytes, facts| bytes.saturating_add(bytes_of(facts)));
         for part in &self.goal.plan.parts {
-            let Some(name) = PartName::of(self.trace, &part.table, part.key()) else {
+            let Some(name) = PartName::of(&self.trace, &part.table, part.key()) else {
                 continue;
             };
             if !recorded.contains_key(&name) {
-                let output = (self.goal.output_of)(name);
+                let output = (self.goal.output_of)(&name);
                 // A rejects file has a longer path than an output by no more than this.
                 let rejects = format!("{}/{output}", manifest::REJECTS);
                 bytes = bytes.saturating_add(manifest::most_bytes([
@@ -376,7 +382,7 @@ pub struct Working {
     lake: Lake,
     session: Session,
     identity: FoundIdentity,
-    trace: &'static Trace,
+    trace: Arc<Trace>,
     /// The manifest, as this run last saw it.
     manifest: FoundManifest,
     committed: Parts,
@@ -440,7 +446,7 @@ impl Working {
                 None => {
                     self.count_in_manifest(part)?;
                     let facts = self.facts(
-                        part.name.table,
+                        &part.name.table,
                         Fact::Part(part.facts.clone()),
                         part.tag.clone(),
                     );
@@ -512,7 +518,7 @@ impl Working {
     fn replace_facts(&self, part: &MadePart) -> Result<Agreed> {
         let backend = &*self.lake.backend;
         let facts = self.facts(
-            part.name.table,
+            &part.name.table,
             Fact::Part(part.facts.clone()),
             part.tag.clone(),
         );
@@ -551,7 +557,7 @@ impl Working {
 
     /// Compares a part with facts that another run has put first.
     fn agree_with_recorded(&self, part: &MadePart, json: &[u8]) -> Result<Agreed> {
-        let path = facts::path_of(part.name.table, part.name.key);
+        let path = facts::path_of(&part.name.table, part.name.key);
         let read = Facts::read(json, &path, self.identity.sha256).map(|facts| facts.fact);
         if !holds(Rule::FactsAgree) {
             return Ok(Agreed::New);
@@ -563,8 +569,8 @@ impl Working {
         }
         // It may have been committed since, and then its facts don't count.
         let backend = &*self.lake.backend;
-        let manifest = FoundManifest::of_lake(backend, self.trace, self.identity.sha256)?;
-        if let Some(then) = manifest.parts(self.trace).get(&part.name) {
+        let manifest = FoundManifest::of_lake(backend, &self.trace, self.identity.sha256)?;
+        if let Some(then) = manifest.parts(&self.trace).get(&part.name) {
             return self.agree_with(part, then);
         }
         match read {
@@ -572,7 +578,7 @@ impl Working {
             None => Err(
                 Error::new(ErrorKind::Refused, "the facts of this part are damaged")
                     .at(self.root().join(&path))
-                    .hint(forget_command(&*self.lake.backend, part.name)),
+                    .hint(forget_command(&*self.lake.backend, &part.name)),
             ),
         }
     }
@@ -582,8 +588,8 @@ impl Working {
         let reason = "another run has made this part, and not from the same file";
         Error::new(ErrorKind::Refused, reason)
             .at(self.root().join(&part.facts.output.path))
-            .field(part.name.table)
-            .hint(forget_hint(&*self.lake.backend, part.name, is_committed))
+            .field(&*part.name.table)
+            .hint(forget_hint(&*self.lake.backend, &part.name, is_committed))
     }
 
     /// The files of a part that aren't there with their bytes.
@@ -631,7 +637,7 @@ impl Working {
     ///
     /// # Errors
     /// When the disk or the store fails.
-    pub fn note_absent(&self, tables: &[&'static str], source: &FileFacts) -> Result<()> {
+    pub fn note_absent(&self, tables: &[&str], source: &FileFacts) -> Result<()> {
         let facts = tables
             .iter()
             .map(|table| self.facts(table, Fact::AbsentFrom(source.clone()), None));
@@ -666,7 +672,7 @@ impl Working {
     /// The manifest of these parts alone, which isn't written.
     #[must_use]
     pub fn assemble(&self, parts: &Parts) -> Manifest {
-        assemble(&self.identity, self.trace, parts.clone(), BTreeSet::new())
+        assemble(&self.identity, &self.trace, parts.clone(), BTreeSet::new())
     }
 
     /// Commits the parts of this run, and ends it.
@@ -681,15 +687,15 @@ impl Working {
         let done = add(
             &self.lake,
             &self.identity,
-            self.trace,
+            &self.trace,
             manifest,
             parts,
             absent,
             max_rejects,
         )?;
-        remove_complete_plans(&*self.lake.backend, self.trace, &done)?;
+        remove_complete_plans(&*self.lake.backend, &self.trace, &done)?;
         let committed = done.part_names();
-        let is_left = |name: &PartName| !committed.contains(&(name.table, name.key));
+        let is_left = |name: &PartName| !committed.contains(&(&name.table, name.key));
         let left = std::mem::take(&mut self.made).into_iter().filter(is_left);
         warn_of_uncommitted(&self.context, self.lake.root(), left);
         warn_of_stale(&self.context, &*self.lake.backend)?;
@@ -707,7 +713,7 @@ enum Agreed {
 }
 
 /// The way out for a part that was made from something else.
-pub(crate) fn forget_hint(backend: &dyn Backend, name: PartName, is_committed: bool) -> String {
+pub(crate) fn forget_hint(backend: &dyn Backend, name: &PartName, is_committed: bool) -> String {
     if is_committed {
         return format!("put the old file back, or use {}", elsewhere(backend));
     }
@@ -718,7 +724,7 @@ pub(crate) fn forget_hint(backend: &dyn Backend, name: PartName, is_committed: b
 }
 
 /// How a part that isn't committed is forgotten.
-pub(crate) fn forget_command(backend: &dyn Backend, name: PartName) -> String {
+pub(crate) fn forget_command(backend: &dyn Backend, name: &PartName) -> String {
     let PartName { table, key } = name;
     let cell = key
         .cell

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use crate::description::{self, is_identifier};
-use crate::{CellShards, Files, Published, TRACES, Table, Trace};
+use crate::description::is_identifier;
+use crate::{CellShards, Files, Published, Table, Trace};
 
 /// The cells of a trace whose files have the same names in each cell.
 ///
@@ -113,18 +113,6 @@ pub fn cell_name(name: &str) -> Option<&'static str> {
     let name: &str = is_identifier(name).then(|| Box::leak(name.into()))?;
     names.insert(name);
     Some(name)
-}
-
-/// Whether a trace has a cell of this name: a built-in trace, or one of a description that the process has read.
-#[must_use]
-pub fn is_cell(name: &str) -> bool {
-    let has_cell = |trace: &Trace| {
-        trace
-            .cells
-            .as_ref()
-            .is_some_and(|cells| cells.find(name).is_some())
-    };
-    TRACES.has_cell(name) || description::any_interned(has_cell)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub mod sample;
 mod separator;
 mod traces;
 
-pub use cells::{Cells, cell_name, is_cell};
+pub use cells::{Cells, cell_name};
 pub use looks::{Looks, TextPattern};
 pub use model::{
     Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure,

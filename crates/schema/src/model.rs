@@ -72,7 +72,7 @@ pub struct Trace {
     /// The keys that its tables can be sampled by.
     pub sample_keys: Arc<[SampleKey]>,
     /// The trace with all columns, if this one has only some of them, see [`Trace::with_columns`].
-    pub whole: Option<&'static Trace>,
+    pub whole: Option<Arc<Trace>>,
 }
 
 /// A key by which several tables can be sampled together, such as a job.

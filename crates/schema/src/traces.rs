@@ -3,7 +3,7 @@
 use std::iter::FlatMap;
 use std::ops::Index;
 use std::slice::Iter;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::Trace;
 use crate::description;
@@ -28,11 +28,11 @@ include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 #[derive(Debug, Clone, Copy)]
 pub struct Traces(());
 
-type OfFamily = fn(&'static Embedded) -> Iter<'static, Trace>;
+type OfFamily = fn(&'static Embedded) -> Iter<'static, Arc<Trace>>;
 
 /// An iterator over [`TRACES`].
 #[derive(Debug, Clone)]
-pub struct TracesIter(FlatMap<Iter<'static, Embedded>, Iter<'static, Trace>, OfFamily>);
+pub struct TracesIter(FlatMap<Iter<'static, Embedded>, Iter<'static, Arc<Trace>>, OfFamily>);
 
 /// A description that is part of the program.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Embedded {
     family: &'static str,
     names: Names,
     text: &'static str,
-    traces: OnceLock<Vec<Trace>>,
+    traces: OnceLock<Vec<Arc<Trace>>>,
 }
 
 /// The names in a description, known without parsing it.
@@ -73,7 +73,7 @@ impl Embedded {
     ///
     /// # Panics
     /// If the description is wrong, which a test rules out.
-    fn traces(&'static self) -> &'static [Trace] {
+    fn traces(&'static self) -> &'static [Arc<Trace>] {
         let parse = || {
             let traces = description::parse(self.text);
             traces.unwrap_or_else(|error| unreachable!("{}.toml: {error}", self.family))
@@ -102,7 +102,7 @@ impl Traces {
     /// assert_eq!(TRACES.of_file(table).next(), Some(&TRACES[0]));
     /// assert_eq!(TRACES.of_file("notes.txt").count(), 0);
     /// ```
-    pub fn of_file(self, name: &str) -> impl Iterator<Item = &'static Trace> {
+    pub fn of_file(self, name: &str) -> impl Iterator<Item = &'static Arc<Trace>> {
         let begins = |start: &&str| name.starts_with(start);
         let may_be = move |embedded: &&Embedded| {
             let Names { tables, files, .. } = &embedded.names;
@@ -113,7 +113,7 @@ impl Traces {
     }
 
     /// The traces with a table of this name, which may be a derived one. The other descriptions aren't parsed.
-    pub fn with_table(self, name: &str) -> impl Iterator<Item = &'static Trace> {
+    pub fn with_table(self, name: &str) -> impl Iterator<Item = &'static Arc<Trace>> {
         let has_table = move |embedded: &&Embedded| embedded.names.tables.contains(&name);
         let families = EMBEDDED.iter().filter(has_table);
         families.flat_map(|embedded| embedded.traces())
@@ -144,21 +144,21 @@ impl Traces {
 }
 
 impl Iterator for TracesIter {
-    type Item = &'static Trace;
+    type Item = &'static Arc<Trace>;
 
-    fn next(&mut self) -> Option<&'static Trace> {
+    fn next(&mut self) -> Option<&'static Arc<Trace>> {
         self.0.next()
     }
 }
 
 impl DoubleEndedIterator for TracesIter {
-    fn next_back(&mut self) -> Option<&'static Trace> {
+    fn next_back(&mut self) -> Option<&'static Arc<Trace>> {
         self.0.next_back()
     }
 }
 
 impl IntoIterator for Traces {
-    type Item = &'static Trace;
+    type Item = &'static Arc<Trace>;
     type IntoIter = TracesIter;
 
     fn into_iter(self) -> TracesIter {
@@ -167,11 +167,11 @@ impl IntoIterator for Traces {
 }
 
 impl Index<usize> for Traces {
-    type Output = Trace;
+    type Output = Arc<Trace>;
 
     /// # Panics
     /// If there are not as many traces.
-    fn index(&self, index: usize) -> &Trace {
+    fn index(&self, index: usize) -> &Arc<Trace> {
         self.iter().nth(index).expect("an index of a trace")
     }
 }
@@ -187,7 +187,7 @@ impl Index<usize> for Traces {
 /// assert_eq!(trace("no such trace"), None);
 /// ```
 #[must_use]
-pub fn trace(name: &str) -> Option<&'static Trace> {
+pub fn trace(name: &str) -> Option<&'static Arc<Trace>> {
     let mut families = EMBEDDED.iter();
     let family = families.find(|family| family.names.traces.contains(&name))?;
     family.traces().iter().find(|trace| trace.name == name)
@@ -243,7 +243,7 @@ mod tests {
             };
             let tables = &mut traces
                 .iter()
-                .flat_map(Trace::all_tables)
+                .flat_map(|trace| trace.all_tables())
                 .map(|it| &*it.name);
             assert_eq!(sorted(&mut names.tables.iter().copied()), sorted(tables));
             let cells = traces.iter().filter_map(|trace| trace.cells.as_ref());
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn a_trace_is_the_same_object_whenever_it_is_asked_for() {
         for one in TRACES {
-            assert!(std::ptr::eq(trace(&one.name).unwrap(), one));
+            assert!(Arc::ptr_eq(trace(&one.name).unwrap(), one));
         }
     }
 

@@ -1,6 +1,8 @@
-//! The limits of what a process interns, in a separate process.
+//! Reading descriptions.
 
-use tracelake_schema::description::{MAX_BYTES, MAX_DESCRIPTIONS, intern};
+use std::sync::Arc;
+
+use tracelake_schema::description::{MAX_BYTES, read};
 
 /// The smallest description, of a trace with this name.
 fn small(name: &str) -> String {
@@ -29,32 +31,23 @@ doc = "when"
 }
 
 #[test]
-fn a_process_interns_each_description_once_and_at_most_64() {
-    let first = intern(&small("a0")).unwrap();
-    assert!(std::ptr::eq(first, intern(&small("a0")).unwrap()));
-    // What is no description at all takes no place.
-    for number in 0..100 {
-        assert!(intern(&format!("moon = {number}")).is_err());
-    }
-    let wrong = small("a1").replace("kind = \"integer\"", "kind = \"day\"");
-    let error = intern(&wrong).unwrap_err();
-    assert_eq!(intern(&wrong).unwrap_err(), error);
-    for number in 2..MAX_DESCRIPTIONS {
-        assert_eq!(intern(&small(&format!("a{number}"))).unwrap().len(), 1);
-    }
-    let error = intern(&small("b")).unwrap_err().to_string();
-    assert!(error.contains("64 descriptions"), "{error}");
-    // Those that are known still are.
-    assert!(std::ptr::eq(first, intern(&small("a0")).unwrap()));
+fn a_trace_of_a_description_is_dropped_when_nothing_uses_it() {
+    let traces = read(&small("a")).unwrap();
+    let projection = traces[0].with_columns([("days", "day")]);
+    let trace = Arc::downgrade(&traces[0]);
+    drop(traces);
+    assert_eq!(projection.whole, trace.upgrade());
+    drop(projection);
+    assert_eq!(trace.upgrade(), None);
 }
 
 #[test]
 fn a_description_has_at_most_one_mebibyte() {
-    let error = intern(&"#".repeat(MAX_BYTES + 1)).unwrap_err().to_string();
+    let error = read(&"#".repeat(MAX_BYTES + 1)).unwrap_err().to_string();
     assert!(
         error.contains("at most 1048576 bytes, not 1048577"),
         "{error}"
     );
-    let error = intern(&"#".repeat(MAX_BYTES)).unwrap_err().to_string();
+    let error = read(&"#".repeat(MAX_BYTES)).unwrap_err().to_string();
     assert!(error.contains("missing field"), "{error}");
 }

@@ -116,7 +116,7 @@ impl Part {
 ///
 /// # Errors
 /// If the file is no table, or is damaged.
-pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Result<Vec<Part>> {
+pub fn convert(path: &Path, table: &Arc<Table>, part_rows: Option<u64>) -> Result<Vec<Part>> {
     let order = FieldOrder::built_in(table, "here");
     let mut source = Source::open(&Context::new(), path)?;
     let beginning = Beginning::of(&mut source, Cow::Borrowed(&order))?;
@@ -155,7 +155,7 @@ pub fn convert(path: &Path, table: &'static Table, part_rows: Option<u64>) -> Re
 ///
 /// # Errors
 /// Errors of [`convert`].
-pub fn convert_text(text: &[u8], table: &'static Table) -> std::result::Result<Part, Error> {
+pub fn convert_text(text: &[u8], table: &Arc<Table>) -> std::result::Result<Part, Error> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("text");
     std::fs::write(&path, text).unwrap();

@@ -220,7 +220,7 @@ impl CountedLake {
     /// Calls [`plan`].
     pub fn plan(&self) -> Result<Plan> {
         let mut request = Request::new(self.source.clone());
-        request.trace = Some(trace());
+        request.trace = Some(Arc::clone(trace()));
         plan(&self.context, &request)
     }
 

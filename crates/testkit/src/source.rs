@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::OnceLock;
 
 use flate2::Compression;
@@ -14,12 +15,12 @@ use crate::program::{Run, convert, run};
 use crate::rows;
 
 /// The trace that most tests use: the first in the catalog that is published only in parts.
-pub fn trace() -> &'static Trace {
+pub fn trace() -> &'static Arc<Trace> {
     TRACES.iter().find(|trace| trace.in_parts()).unwrap()
 }
 
 /// One of its tables.
-pub fn table(name: &str) -> &'static Table {
+pub fn table(name: &str) -> &'static Arc<Table> {
     trace().table(name).unwrap()
 }
 

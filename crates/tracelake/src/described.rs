@@ -19,15 +19,18 @@ pub(crate) fn text(args: &SchemaArgs) -> Result<String> {
     let Some(root) = args.lake()? else {
         return Ok(match args.subject()? {
             None => render::overview(width()),
-            Some((trace, table)) => match args.form {
-                SchemaForm::Duckdb => render::duckdb(trace, table),
-                SchemaForm::Spark => render::spark(trace, table),
-                form => of_trace(form, trace, table),
-            },
+            Some(trace) => {
+                let table = args.table_of(&trace)?;
+                match args.form {
+                    SchemaForm::Duckdb => render::duckdb(&trace, table),
+                    SchemaForm::Spark => render::spark(&trace, table),
+                    form => of_trace(form, &trace, table),
+                }
+            }
         });
     };
     let manifest = read_manifest(&root)?;
-    let trace = manifest.origin.find_trace().ok_or_else(|| {
+    let trace = &*manifest.origin.find_trace().ok_or_else(|| {
         let reason = format!("this program doesn't know {}", manifest.origin.trace);
         Error::new(ErrorKind::Refused, reason).at(&root)
     })?;
@@ -61,12 +64,12 @@ fn of_trace(form: SchemaForm, trace: &Trace, table: Option<&Table>) -> String {
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] for a lake of Arrow files, and for a table that it lacks.
-fn files(
+fn files<'a>(
     root: &Location,
     manifest: &Manifest,
-    trace: &'static Trace,
-    only: Option<&'static Table>,
-) -> Result<Vec<(&'static Table, Vec<LakeFile>)>> {
+    trace: &'a Trace,
+    only: Option<&Table>,
+) -> Result<Vec<(&'a Table, Vec<LakeFile>)>> {
     let usage = |reason: String| Error::new(ErrorKind::Usage, reason).at(root);
     if manifest.origin.options.format != Format::Parquet {
         return Err(

@@ -481,7 +481,7 @@ fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result
 
 fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
     let path = Location::parse(args.path.as_os_str())?;
-    let inventory = inspect::inspect_as(context, path.clone(), args.trace()?)?;
+    let inventory = inspect::inspect_as(context, path.clone(), args.trace()?.as_ref())?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;

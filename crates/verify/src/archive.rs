@@ -62,7 +62,7 @@ fn is_zip(path: &Location) -> bool {
 pub(super) fn open(
     context: &Context,
     path: &Location,
-    table: &'static Table,
+    table: &Table,
 ) -> Result<io::Result<Option<Member>>> {
     let wanted = |path: &str| is_text(table, path).then_some(0);
     if is_zip(path) {
@@ -77,7 +77,7 @@ pub(super) fn open(
 
 /// An archive of parts of a table.
 pub(super) enum Parts {
-    Zip(Location, &'static Table),
+    Zip(Location, Arc<Table>),
     Tar(Tar),
 }
 
@@ -85,10 +85,10 @@ impl Parts {
     pub(super) fn open(
         context: &Context,
         path: &Location,
-        table: &'static Table,
+        table: &Arc<Table>,
     ) -> Result<io::Result<Self>> {
         if is_zip(path) {
-            return Ok(Ok(Self::Zip(path.clone(), table)));
+            return Ok(Ok(Self::Zip(path.clone(), Arc::clone(table))));
         }
         let wanted = |path: &str| number_of(table, path);
         let tar = Tar::open(context, path, &wanted, None)?;

@@ -21,7 +21,7 @@ type Edge = (Option<String>, Option<String>, i64, i64);
 pub(super) fn verify_derived(
     context: &Context,
     root: &Location,
-    derived: &'static Derived,
+    derived: &Derived,
     part: &PartFacts,
     output: Output,
 ) -> Result<u64> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan, sum};
@@ -176,7 +177,7 @@ pub fn inspect(context: &Context, path: impl Into<Location>) -> Result<Inventory
 pub fn inspect_as(
     context: &Context,
     path: impl Into<Location>,
-    trace: Option<&'static Trace>,
+    trace: Option<&Arc<Trace>>,
 ) -> Result<Inventory> {
     let location = path.into().within(context);
     let is_lake = match &location {
@@ -198,7 +199,7 @@ pub fn inspect_as(
         .at(&location)
         .hint("run convert until it succeeds"));
     };
-    let (trace, plans) = (progress.identity.trace()?, &progress.plans);
+    let (trace, plans) = (&*progress.identity.trace()?, &progress.plans);
     if let Some(manifest) = &progress.manifest {
         let mut inventory = inspect_lake(manifest.clone(), true);
         inventory
@@ -262,10 +263,10 @@ fn unnamed_note(progress: &Progress) -> Option<String> {
 }
 
 /// How many parts of each table there are.
-fn counts_of(parts: &Parts) -> Vec<(&'static str, usize)> {
-    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+fn counts_of(parts: &Parts) -> Vec<(&str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in parts.keys() {
-        *counts.entry(name.table).or_default() += 1;
+        *counts.entry(&*name.table).or_default() += 1;
     }
     counts.into_iter().collect()
 }
@@ -292,7 +293,7 @@ fn shards(plan: &PlanFile, remaining: &BTreeMap<u32, Remaining>) -> Vec<ShardInv
 /// Adds the planned tables of which nothing is done yet, and says what of each table is remaining.
 fn add_remaining(
     inventory: &mut Inventory,
-    trace: &'static Trace,
+    trace: &Trace,
     plan: &PlanFile,
     remaining: &BTreeMap<u32, Remaining>,
 ) {
@@ -357,7 +358,7 @@ fn add_remaining(
 }
 
 /// The tables of parts that are made.
-fn tables_of(trace: &'static Trace, parts: &Parts) -> Vec<TableFacts> {
+fn tables_of(trace: &Trace, parts: &Parts) -> Vec<TableFacts> {
     let tables = trace.all_tables().filter_map(|table| {
         let mut facts = TableFacts::new(&table.name, String::new());
         parts_of(parts, &table.name).for_each(|(_, part)| facts.push(part.clone()));
@@ -367,7 +368,8 @@ fn tables_of(trace: &'static Trace, parts: &Parts) -> Vec<TableFacts> {
 }
 
 fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
-    let known = manifest.origin.find_trace();
+    let found = manifest.origin.find_trace();
+    let known = found.as_deref();
     manifest.tables.sort_by_key(|table| {
         let index = known.and_then(|trace| TableIndex::of(trace, &table.name));
         (index.is_none(), index)
@@ -485,10 +487,10 @@ fn time_unit(table: &Table) -> Option<String> {
 fn inspect_source(
     context: &Context,
     path: &Location,
-    trace: Option<&'static Trace>,
+    trace: Option<&Arc<Trace>>,
 ) -> Result<Inventory> {
     let mut request = Request::new(path);
-    request.trace = trace;
+    request.trace = trace.cloned();
     request.allow_missing = true;
     request.checksums = ChecksumSource::None;
     let plan = plan(context, &request)?;
@@ -514,10 +516,10 @@ fn inspect_source(
                 rows: None,
                 rejected: None,
                 not_selected: None,
-                published_rows: published_rows(table.order.table, cell),
+                published_rows: published_rows(&table.order.table, cell),
                 more_than_published: None,
                 bytes: sum(bytes.chain(whole.map(|stream| stream.bytes))),
-                time_unit: time_unit(table.order.table),
+                time_unit: time_unit(&table.order.table),
                 time_min: None,
                 time_max: None,
                 times: None,

@@ -37,6 +37,8 @@ mod statistics;
 mod text;
 mod values;
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use tracelake_convert::discover;
 use tracelake_convert::plan::{ChecksumSource, Plan, Request, fitting_trace, plan};
@@ -185,7 +187,7 @@ pub struct Verification {
     context: Context,
     root: Location,
     manifest: Manifest,
-    trace: &'static Trace,
+    trace: Arc<Trace>,
     against: Option<Against>,
 }
 
@@ -217,8 +219,8 @@ impl Verification {
                 Some(Against::Lake(source, Box::new(other)))
             }
             Some(source) => {
-                let plan = source_plan(context, source, trace, &manifest.origin.options)?;
-                fit_cells(&plan, &manifest, trace).map_err(|error| error.at(source))?;
+                let plan = source_plan(context, source, &trace, &manifest.origin.options)?;
+                fit_cells(&plan, &manifest, &trace).map_err(|error| error.at(source))?;
                 Some(Against::Source(Box::new(plan)))
             }
         };
@@ -267,11 +269,11 @@ impl Verification {
             Some(Against::Source(plan)) => Some(&**plan),
             _ => None,
         };
-        let mut verdict = verify_lake(&context, &root, manifest, trace, plan)?;
+        let mut verdict = verify_lake(&context, &root, manifest, &trace, plan)?;
         if let Some(Against::Lake(other_root, other)) = against {
-            verdict.compare_with(&context, trace, (&root, &other_root), *other)?;
+            verdict.compare_with(&context, &trace, (&root, &other_root), *other)?;
         }
-        match verify_release(&context, &root, trace, &verdict.manifest) {
+        match verify_release(&context, &root, &trace, &verdict.manifest) {
             Ok(findings) => verdict.findings.extend(findings),
             Err(error) => verdict.findings.push(error),
         }
@@ -292,7 +294,7 @@ pub fn verify(context: &Context, root: &Location, source: Option<&Location>) -> 
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if this version doesn't know it.
-pub(crate) fn known_trace(root: &Location, manifest: &Manifest) -> Result<&'static Trace> {
+pub(crate) fn known_trace(root: &Location, manifest: &Manifest) -> Result<Arc<Trace>> {
     manifest.origin.find_trace().ok_or_else(|| {
         let name = escape(manifest.origin.trace.as_bytes(), 80);
         Error::new(
@@ -312,7 +314,7 @@ pub(crate) fn verify_lake(
     context: &Context,
     root: &Location,
     manifest: Manifest,
-    trace: &'static Trace,
+    trace: &Trace,
     plan: Option<&Plan>,
 ) -> Result<Verdict> {
     let threads = context.threads();
@@ -375,11 +377,11 @@ pub(crate) fn verify_lake(
 fn source_plan(
     context: &Context,
     source: &Location,
-    trace: &'static Trace,
+    trace: &Arc<Trace>,
     options: &Settings,
 ) -> Result<Plan> {
     let mut request = Request::new(source);
-    request.trace = Some(trace.whole.unwrap_or(trace));
+    request.trace = Some(Arc::clone(trace.whole.as_ref().unwrap_or(trace)));
     request.settings = options.selection();
     request.settings.accept = options.accept;
     request.allow_missing = true;
@@ -394,7 +396,8 @@ fn not_the_source(context: &Context, error: Error, request: &Request) -> Error {
     if std::error::Error::source(&error).is_some() {
         return error;
     }
-    let asked = request.trace.map_or("its trace", |trace| &trace.name);
+    let asked = request.trace.as_ref();
+    let asked = asked.map_or("its trace", |trace| &trace.name);
     let looks =
         fitting_trace(context, request).map(|other| format!(", and this looks like {other}"));
     error.hint(format!(

@@ -91,7 +91,7 @@ pub(super) fn values_of(
             _ if text.is_empty() => ParsedValue::Null,
             Kind::Struct | Kind::List => {
                 let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
-                let value = reader.value(field.column)?;
+                let value = reader.value(&field.column)?;
                 reader.end()?;
                 value
             }

@@ -1,5 +1,7 @@
 //! The parts of a lake against the manifest and the source.
 
+use std::sync::Arc;
+
 use tracelake_convert::lake_file::count_lines;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result, escape};
@@ -23,7 +25,7 @@ use super::values::verify_values;
 pub(super) struct LakeView<'a> {
     pub(super) context: &'a Context,
     pub(super) root: &'a Location,
-    pub(super) trace: &'static Trace,
+    pub(super) trace: &'a Trace,
     pub(super) format: Format,
     pub(super) manifest: &'a Manifest,
     pub(super) sources: Option<Sources<'a>>,
@@ -68,7 +70,7 @@ impl<'a> LakeView<'a> {
             corrupt(format!("the manifest names the unknown table '{shown}'")).at(self.root)
         })?;
         self.context.emit(Event::Started {
-            table: &table.name,
+            table: table.name.clone(),
             part: part.key(),
         });
         let path = verify_file(self.context, self.root, &part.output)?;
@@ -81,7 +83,7 @@ impl<'a> LakeView<'a> {
             catch(|| self.verify_output(table, part, &path, rejects.as_ref(), of_source, source))
                 .map_err(|error| error.or_at(path))?;
         self.context.emit(Event::Verified {
-            table: &table.name,
+            table: table.name.clone(),
             part: part.key(),
             rows: part.rows_out,
         });
@@ -91,7 +93,7 @@ impl<'a> LakeView<'a> {
     /// Checks the content of an output, whose digest is right.
     fn verify_output(
         &self,
-        table: &'static Table,
+        table: &Arc<Table>,
         part: &PartFacts,
         path: &Location,
         rejects: Option<&Location>,

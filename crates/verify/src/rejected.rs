@@ -247,8 +247,16 @@ fn count(fields: usize) -> u32 {
 
 /// Whether a column selects rows and isn't one of the lake.
 fn is_left_out(order: &FieldOrder, column: Option<&str>) -> bool {
-    let key = order.rules.sample.map(|rule| &*rule.field.column.name);
-    let time = order.rules.time.map(|rule| &*rule.field.column.name);
+    let key = order
+        .rules
+        .sample
+        .as_ref()
+        .map(|rule| &*rule.field.column.name);
+    let time = order
+        .rules
+        .time
+        .as_ref()
+        .map(|rule| &*rule.field.column.name);
     column
         .is_some_and(|name| [key, time].contains(&Some(name)) && order.table.column(name).is_none())
 }
@@ -265,7 +273,7 @@ fn first_fault<'a>(order: &'a FieldOrder, fields: &ByteRecord) -> Option<(&'a st
 
 /// The fault of a field of CSV.
 fn plain_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
-    let column = field.column;
+    let column = &field.column;
     if text.is_empty() || column.spelling.is_null(text) {
         return field.mandatory.then_some(Fault::Empty);
     }
@@ -293,9 +301,9 @@ fn quoted_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault>
             (!is_truth).then_some(Fault::NotPythonTruth)
         }
         Kind::DateTime(_) => {
-            text_fault(text, |_| false).or_else(|| number_fault(order, field.column, text))
+            text_fault(text, |_| false).or_else(|| number_fault(order, &field.column, text))
         }
-        _ => number_fault(order, field.column, text),
+        _ => number_fault(order, &field.column, text),
     }
 }
 
@@ -490,7 +498,8 @@ mod tests {
     fn field(name: &str) -> (FieldOrder, Field) {
         let order = FieldOrder::built_in(&ROWS, "here");
         let mut fields = order.fields.iter();
-        let field = *fields.find(|field| field.column.name == name).unwrap();
+        let field = fields.find(|field| field.column.name == name);
+        let field = field.unwrap().clone();
         (order, field)
     }
 
@@ -500,7 +509,7 @@ mod tests {
         let column = Column {
             kind,
             sentinels: Default::default(),
-            ..field.column.clone()
+            ..(*field.column).clone()
         };
         (order, column)
     }

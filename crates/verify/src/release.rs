@@ -38,7 +38,7 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
     let encoding = manifest.origin.encoding;
-    let known = Origin::of(trace, manifest.origin.options.clone()).encoding;
+    let known = Origin::of(&trace, manifest.origin.options.clone()).encoding;
     if encoding != known {
         let version = escape(manifest.origin.version.as_bytes(), 40);
         let reason = format!(
@@ -48,10 +48,10 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
             .at(root)
             .hint("release it with that version, or convert again with this one"));
     }
-    check_complete(root, &completeness(trace, &manifest), allow)?;
-    let verdict = verify_lake(context, root, manifest, trace, None)?;
+    check_complete(root, &completeness(&trace, &manifest), allow)?;
+    let verdict = verify_lake(context, root, manifest, &trace, None)?;
     if verdict.is_ok() {
-        let release = release_files(trace, &verdict.manifest, &manifest_file)?;
+        let release = release_files(&trace, &verdict.manifest, &manifest_file)?;
         releasing.put(&release.sums, &release.files, manifest_file.sha256)?;
         if !beyond(root, &verdict.manifest)?.uncommitted.is_empty() {
             let lake = for_shell(root);

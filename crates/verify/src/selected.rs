@@ -46,7 +46,7 @@ fn field(
     field: &RuleField,
 ) -> Result<Option<String>, String> {
     if order.table.syntax != Syntax::Csv {
-        let values = parsed::values_of(order, record, &[field.column])?;
+        let values = parsed::values_of(order, record, &[&field.column])?;
         return Ok(match values.into_iter().next() {
             None | Some(ParsedValue::Null) => None,
             Some(value) => Some(value.to_string()),
@@ -65,7 +65,7 @@ fn field(
 }
 
 fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
-    let column = field.column;
+    let column = &field.column;
     let mut sentinels = column.sentinels.iter();
     let sentinel = sentinels.find(|sentinel| sentinel.also.as_deref() == Some(text));
     let may_be_float = column.spelling.integral_floats || field.accept.integral_floats;
@@ -87,7 +87,7 @@ mod tests {
     fn a_time_is_an_integer_or_a_float_without_a_fraction() {
         let order = FieldOrder::built_in(&JOBS, "here");
         let strict = order.rule_field("time").unwrap();
-        let mut lenient = strict;
+        let mut lenient = strict.clone();
         lenient.accept = "integral-floats".parse().unwrap();
         for (text, by_rule, on_request) in [
             ("5", Some(5), Some(5)),
@@ -95,7 +95,7 @@ mod tests {
             ("5.5", None, None),
             ("18446744073709551615", Some(i64::MAX), Some(i64::MAX)),
         ] {
-            let found = [strict, lenient].map(|field| integer(&field, text).ok());
+            let found = [&strict, &lenient].map(|field| integer(field, text).ok());
             assert_eq!(found, [by_rule, on_request], "{text}");
         }
     }

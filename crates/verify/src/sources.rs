@@ -21,7 +21,7 @@ use super::text::SourceText;
 /// The files of a source, found by table, cell and file number.
 pub(super) struct Sources<'a> {
     plan: &'a Plan,
-    parts: BTreeMap<(&'static str, PartKey), &'a PartPlan>,
+    parts: BTreeMap<(&'a str, PartKey), &'a PartPlan>,
     cells: BTreeSet<Option<CellName>>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Sources<'a> {
             _ => None,
         };
         let parts = plan.parts().map(|(planned, part)| {
-            let table = planned.order.table;
+            let table = &planned.order.table;
             let cell = only.unwrap_or(part.key.cell);
             let file_number = part.key.file_number;
             ((&*table.name, PartKey { cell, file_number }), part)
@@ -99,7 +99,7 @@ impl SourceFile {
         context: &Context,
         sources: &Sources<'_>,
         manifest: &Manifest,
-        table: &'static Table,
+        table: &Table,
         parts: &[&PartFacts],
     ) -> Result<Self> {
         let plan = sources.plan;

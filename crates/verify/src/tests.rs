@@ -21,7 +21,7 @@ const ROWS: &str = "600,,3418309,0,a,2,b,c\n601,,3418310,1,a,2,b,c\n602,1,341831
 /// A source of one part, and its lake.
 struct Made {
     directory: TempDir,
-    trace: &'static Trace,
+    trace: &'static Arc<Trace>,
 }
 
 impl Made {
@@ -33,7 +33,7 @@ impl Made {
         let made = Self { directory, trace };
         made.write_source(ROWS);
         let mut request = Request::new(made.source());
-        (request.trace, request.allow_missing) = (Some(trace), true);
+        (request.trace, request.allow_missing) = (Some(Arc::clone(trace)), true);
         (request.settings.format, request.settings.sample) = (format, sample);
         let context = Context::new();
         let plan = plan(&context, &request).unwrap();

@@ -67,7 +67,7 @@ impl SourceText {
     /// Opens the text of a table.
     pub(super) fn open(context: &Context, path: &Location, order: &FieldOrder) -> Result<Self> {
         if archive::is_archive(path) {
-            let found = archive::open(context, path, order.table)?;
+            let found = archive::open(context, path, &order.table)?;
             return Self::of_member(path, order, found);
         }
         Self::new(path, order, archive::decoded(context, path)?)
@@ -103,7 +103,7 @@ impl SourceText {
     }
 
     fn new(path: &Location, order: &FieldOrder, text: Box<dyn Read + Send>) -> Result<Self> {
-        let table = order.table;
+        let table = &order.table;
         let mut text = Self {
             path: path.clone(),
             member: None,
@@ -179,7 +179,7 @@ impl SourceText {
     }
 
     /// The names that a header has.
-    fn names(&self, order: &FieldOrder) -> Vec<&'static str> {
+    fn names<'a>(&self, order: &'a FieldOrder) -> Vec<&'a str> {
         let names = order.fields.iter().map(|field| &*field.column.content);
         self.has_index
             .then_some("")

@@ -1,5 +1,7 @@
 //! Every value of a part against its source.
 
+use std::sync::Arc;
+
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
@@ -23,7 +25,7 @@ use super::{archive, number, parsed, selected};
 /// Compares every value of a part with its source; returns how many there are.
 pub(super) fn verify_values(
     file: &mut SourceFile,
-    table: &'static Table,
+    table: &Arc<Table>,
     part: &PartFacts,
     output: Output,
     rejects: Option<&Location>,
@@ -101,7 +103,7 @@ fn compare_rows(
     output: Output,
     rows: &mut PartRows<'_>,
 ) -> Result<u64> {
-    let table = order.table;
+    let table = &order.table;
     let field_of = |index| {
         let mut fields = order.fields.iter();
         fields.position(|field| field.index == Some(index))
@@ -213,7 +215,7 @@ fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
     }
     let fields = order.fields.iter().zip(record);
     let floats = fields.filter(|(field, text)| {
-        let column = field.column;
+        let column = &field.column;
         let is_kind = matches!(column.kind, Kind::Integer | Kind::Code);
         let is_null = column.spelling.is_null(text);
         let has_point = text.contains(&b'.');
@@ -240,13 +242,13 @@ fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
 
 /// Compares one row of the source with one of the lake; `fields` has the field of each column. Returns how many values
 /// are in another spelling.
-fn compare(
-    order: &FieldOrder,
+fn compare<'a>(
+    order: &'a FieldOrder,
     fields: &[Option<usize>],
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
-) -> std::result::Result<OtherSpellings, (&'static Column, String)> {
+) -> std::result::Result<OtherSpellings, (&'a Column, String)> {
     let columns = &order.table.columns;
     if record.len() != order.fields.len() {
         let reason = format!("the source has {}", several(record.len() as u64, "field"));
@@ -277,12 +279,12 @@ fn compare(
 }
 
 /// Compares one row whose values may be structs and lists; returns how many values are in another spelling.
-fn compare_parsed(
-    order: &FieldOrder,
+fn compare_parsed<'a>(
+    order: &'a FieldOrder,
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
-) -> std::result::Result<OtherSpellings, (&'static Column, String)> {
+) -> std::result::Result<OtherSpellings, (&'a Column, String)> {
     let columns = &order.table.columns;
     let values = parsed::values(order, record).map_err(|reason| (&*columns[0], reason))?;
     let mut others = OtherSpellings::default();

@@ -68,7 +68,7 @@ pub(super) fn page(root: &Path) -> Result<String> {
     page.push_str(
         "| data set | promises | with a check | faults | found |\n|---|---|---|---|---|\n",
     );
-    let traces: Vec<Trace> = TRACES.iter().cloned().collect();
+    let traces: Vec<&Trace> = TRACES.iter().map(|trace| &**trace).collect();
     for versions in traces.chunk_by(|one, next| one.family == next.family) {
         let trace = &versions[0];
         let file = format!("{LISTS}/{}.toml", trace.family);

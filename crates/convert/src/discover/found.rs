@@ -1,5 +1,7 @@
 //! The files of a source.
 
+use std::sync::Arc;
+
 use tracelake_core::part_key::{PartKey, listed};
 use tracelake_location::Location;
 use tracelake_schema::{Files, Trace};
@@ -12,7 +14,7 @@ pub struct FoundSource {
     /// The tables with at least one file, by name.
     pub tables: Vec<FoundTable>,
     /// Archives that may hold any table of a trace, and the trace if their name has it.
-    pub archives: Vec<(FoundFile, Option<&'static Trace>)>,
+    pub archives: Vec<(FoundFile, Option<Arc<Trace>>)>,
     /// Whether there is a `schema.csv` in the root.
     pub schema_csv: bool,
     /// The files named `SHA256SUM`: in the root, or in the directories of cells.

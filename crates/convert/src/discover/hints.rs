@@ -52,11 +52,7 @@ const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) ->
 }
 
 /// Why a file at the top of a source is worth a warning when it isn't read; `None` for names that don't look like data.
-pub(super) fn why_data(
-    path: &Location,
-    name: &str,
-    trace: Option<&'static Trace>,
-) -> Option<String> {
+pub(super) fn why_data(path: &Location, name: &str, trace: Option<&Arc<Trace>>) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
     what_it_is(path, &lower, None, trace)
@@ -68,7 +64,7 @@ pub(super) fn why_skipped(
     root: &Location,
     path: &str,
     table: Option<&str>,
-    trace: Option<&'static Trace>,
+    trace: Option<&Arc<Trace>>,
 ) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     what_it_is(&root.join(path), &name, table, trace).unwrap_or_else(|| {
@@ -84,8 +80,8 @@ pub(super) fn why_skipped(
 }
 
 /// The name of the first file of a table: of the trace, or of each trace that has such a table.
-fn part_names(table: &str, trace: Option<&'static Trace>) -> Vec<String> {
-    let traces: Vec<&Trace> = match trace {
+fn part_names(table: &str, trace: Option<&Arc<Trace>>) -> Vec<String> {
+    let traces: Vec<&Arc<Trace>> = match trace {
         Some(trace) => vec![trace],
         None => TRACES.with_table(table).collect(),
     };
@@ -146,7 +142,7 @@ fn what_it_is(
     file: &Location,
     lower: &str,
     directory: Option<&str>,
-    trace: Option<&'static Trace>,
+    trace: Option<&Arc<Trace>>,
 ) -> Option<String> {
     let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
     if let Some(known) = known {
@@ -269,7 +265,7 @@ const NAMED: usize = 10;
 pub(super) fn nothing_found(
     source: &Location,
     skipped: &[Skipped],
-    trace: Option<&'static Trace>,
+    trace: Option<&Arc<Trace>>,
 ) -> String {
     let Some((Skipped { path, why }, others)) = skipped.split_first() else {
         return match trace {

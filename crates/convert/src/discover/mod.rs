@@ -9,6 +9,7 @@ mod search;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::HOME;
@@ -32,7 +33,7 @@ pub(crate) use names::{CHECKSUMS, SCHEMA_CSV, archive_of, described_sha256};
 ///
 /// # Errors
 /// When it doesn't exist, has no file of any table, or can't be read.
-pub fn discover(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource> {
+pub fn discover(source: &Location, trace: Option<&Arc<Trace>>) -> Result<FoundSource> {
     let mut found = files(source, trace)?;
     let near = near(source, found.alone);
     if !found.holds_cells {
@@ -59,7 +60,7 @@ fn near(source: &Location, is_file: bool) -> Vec<Location> {
 }
 
 /// Picks the directories that are of the trace: the one above counts if a directory is of one table or of one cell.
-fn of_trace<'a>(near: &'a [Location], trace: Option<&'static Trace>) -> &'a [Location] {
+fn of_trace<'a>(near: &'a [Location], trace: Option<&Arc<Trace>>) -> &'a [Location] {
     let is_part = |directory: &Location| {
         table_of(directory, trace).is_some() || cell_of(directory, trace).is_some()
     };
@@ -68,7 +69,7 @@ fn of_trace<'a>(near: &'a [Location], trace: Option<&'static Trace>) -> &'a [Loc
 }
 
 /// The files of a source.
-fn files(source: &Location, trace: Option<&'static Trace>) -> Result<FoundSource> {
+fn files(source: &Location, trace: Option<&Arc<Trace>>) -> Result<FoundSource> {
     let kind = source.kind().map_err(|error| error.or_at(source))?;
     let Some(kind) = kind else {
         return Err(missing(source));
@@ -230,7 +231,7 @@ fn one_file(
     source: &Location,
     whole: &Location,
     bytes: Option<u64>,
-    trace: Option<&'static Trace>,
+    trace: Option<&Arc<Trace>>,
 ) -> Result<FoundSource> {
     let Some(name) = source.name() else {
         return Err(Error::new(ErrorKind::Usage, "the file's name is not UTF-8")
@@ -313,7 +314,7 @@ fn one_file(
 }
 
 /// Whether a file has a name of another built-in trace than the one that was asked for.
-fn is_of_another(name: &str, trace: Option<&'static Trace>) -> bool {
+fn is_of_another(name: &str, trace: Option<&Arc<Trace>>) -> bool {
     let is_built_in = trace.is_some_and(|trace| trace.description.is_none());
     is_built_in && stem_table(name, trace).is_none() && !traces_of(name).is_empty()
 }

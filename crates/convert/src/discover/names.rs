@@ -50,11 +50,11 @@ pub(super) enum FileName {
     /// A name that patterns take apart in several ways; why that is so.
     Ambiguous(String),
     /// An archive of all tables.
-    Archive(&'static Trace),
+    Archive(Arc<Trace>),
 }
 
 impl FileName {
-    pub(super) fn of(name: &str, trace: Option<&'static Trace>) -> Option<Self> {
+    pub(super) fn of(name: &str, trace: Option<&Arc<Trace>>) -> Option<Self> {
         if let Some(named) = named(name, trace) {
             return Some(named);
         }
@@ -65,7 +65,7 @@ impl FileName {
             if let Some(archive) = archive_of(trace, name) {
                 let table = archive.table.as_ref().and_then(|name| trace.table(name));
                 return Some(match table.filter(|table| table.files != Files::Named) {
-                    None => Self::Archive(trace),
+                    None => Self::Archive(Arc::clone(trace)),
                     Some(table) => Self::Whole {
                         table: table.name.to_owned(),
                     },
@@ -113,7 +113,7 @@ impl FileName {
 }
 
 /// The published archive of a trace that a file of this name is.
-pub(crate) fn archive_of(trace: &'static Trace, name: &str) -> Option<&'static Archive> {
+pub(crate) fn archive_of<'a>(trace: &'a Trace, name: &str) -> Option<&'a Archive> {
     let mut archives = trace.archives.iter();
     archives.find(|archive| {
         archive.names.iter().any(|known| {
@@ -128,7 +128,7 @@ pub(crate) fn archive_of(trace: &'static Trace, name: &str) -> Option<&'static A
 
 /// The SHA-256 that a description gives for a file of this name; `None` for a built-in trace, whose archives are also
 /// made anew, by `generate` and by users.
-pub(crate) fn described_sha256(trace: &'static Trace, path: &str) -> Option<Digest> {
+pub(crate) fn described_sha256(trace: &Trace, path: &str) -> Option<Digest> {
     trace.description.as_ref()?;
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut archives = trace.archives.iter();
@@ -145,7 +145,7 @@ fn is_archive_ending(ending: &str, extension: &str) -> bool {
 }
 
 /// The meaning of a name by the patterns of tables.
-fn named(name: &str, trace: Option<&'static Trace>) -> Option<FileName> {
+fn named(name: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
     let mut found: Option<FileName> = None;
     let mut first = "";
     for table in tables(name, trace).filter(|table| !table.naming.patterns.is_empty()) {
@@ -194,20 +194,23 @@ fn is_other_name(table: &Table, name: &str) -> bool {
 /// The trace, or without one those that a file or directory of this name can be of.
 fn traces<'a>(
     name: &'a str,
-    trace: Option<&'static Trace>,
-) -> impl Iterator<Item = &'static Trace> + use<'a> {
-    let all = trace.is_none().then(|| TRACES.of_file(name));
-    trace.into_iter().chain(all.into_iter().flatten())
+    trace: Option<&'a Arc<Trace>>,
+) -> impl Iterator<Item = &'a Arc<Trace>> {
+    let traces: Vec<&Arc<Trace>> = match trace {
+        Some(trace) => vec![trace],
+        None => TRACES.of_file(name).collect(),
+    };
+    traces.into_iter()
 }
 
 fn tables<'a>(
     name: &'a str,
-    trace: Option<&'static Trace>,
-) -> impl Iterator<Item = &'static Arc<Table>> + use<'a> {
+    trace: Option<&'a Arc<Trace>>,
+) -> impl Iterator<Item = &'a Arc<Table>> {
     traces(name, trace).flat_map(|trace| &trace.tables)
 }
 
-pub(super) fn is_table(name: &str, trace: Option<&'static Trace>) -> bool {
+pub(super) fn is_table(name: &str, trace: Option<&Arc<Trace>>) -> bool {
     tables(name, trace).any(|table| table.name == name)
 }
 
@@ -228,7 +231,7 @@ fn digits(text: &str) -> Option<u32> {
 
 /// The built-in traces that have a table, or a file, of this name; parts are named alike in all of them.
 pub(super) fn traces_of(name: &str) -> Vec<&'static str> {
-    let is_of = |trace: &&'static Trace| {
+    let is_of = |trace: &&Arc<Trace>| {
         let file = FileName::of(name, Some(*trace));
         let is_named = file.is_some_and(|file| !matches!(file, FileName::Part { .. }));
         is_named || is_table(name, Some(*trace))
@@ -238,22 +241,26 @@ pub(super) fn traces_of(name: &str) -> Vec<&'static str> {
 }
 
 /// The table that a directory is named after.
-pub(super) fn table_of(directory: &Location, trace: Option<&'static Trace>) -> Option<String> {
+pub(super) fn table_of(directory: &Location, trace: Option<&Arc<Trace>>) -> Option<String> {
     let name = directory.name()?;
     is_table(name, trace).then(|| name.to_owned())
 }
 
 /// The table that a file is named after, although the publisher names the table's files otherwise.
-pub(super) fn stem_table(name: &str, trace: Option<&'static Trace>) -> Option<String> {
+pub(super) fn stem_table(name: &str, trace: Option<&Arc<Trace>>) -> Option<String> {
     let (stem, _) = name.split_once('.')?;
     is_table(stem, trace).then(|| stem.to_owned())
 }
 
 /// The cell that a directory is named after.
-pub(super) fn cell_of(directory: &Location, trace: Option<&'static Trace>) -> Option<CellName> {
+pub(super) fn cell_of(directory: &Location, trace: Option<&Arc<Trace>>) -> Option<CellName> {
     let name = directory.name_or_bucket()?;
     let mut cells = traces(name, trace).filter_map(|trace| trace.cells.as_ref());
-    cells.find_map(|cells| cells.of_directory(name))
+    cells.find_map(|cells| {
+        cells
+            .of_directory(name)
+            .and_then(tracelake_schema::cell_name)
+    })
 }
 
 #[cfg(test)]

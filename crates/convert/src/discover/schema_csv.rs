@@ -1,5 +1,7 @@
 //! A trace's own `schema.csv`, which decides the order, number and presence of fields.
 
+use std::sync::Arc;
+
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_location::Location;
@@ -137,7 +139,7 @@ impl SchemaCsv {
     ///
     /// # Errors
     /// [`ErrorKind::Misfit`] with the line.
-    pub fn check(&self, trace: &'static Trace) -> Result<()> {
+    pub fn check(&self, trace: &Trace) -> Result<()> {
         for row in &self.rows {
             let Some(table) = trace.table(&row.table) else {
                 let shown = escape(row.table.as_bytes(), 80);
@@ -152,7 +154,7 @@ impl SchemaCsv {
     ///
     /// # Errors
     /// [`ErrorKind::Misfit`] for an unknown, repeated or missing field.
-    pub fn order(&self, table: &'static Table) -> Result<FieldOrder> {
+    pub fn order(&self, table: &Arc<Table>) -> Result<FieldOrder> {
         let mut rows: Vec<&SchemaRow> = self
             .rows
             .iter()
@@ -185,7 +187,7 @@ impl SchemaCsv {
         Ok(FieldOrder::new(table, fields, "schema.csv"))
     }
 
-    fn field(&self, table: &'static Table, row: &SchemaRow) -> Result<Field> {
+    fn field(&self, table: &Table, row: &SchemaRow) -> Result<Field> {
         let known = table
             .columns
             .iter()
@@ -205,7 +207,7 @@ impl SchemaCsv {
         }
         Ok(Field {
             index: Some(index),
-            column,
+            column: Arc::clone(column),
             mandatory: column.mandatory || row.mandatory,
         })
     }

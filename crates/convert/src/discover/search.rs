@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::{CellName, PartKey};
@@ -28,7 +29,7 @@ pub(super) struct Search<'a> {
     pub(super) root: PathBuf,
     /// The table that the source is named after, if it is one table's directory.
     pub(super) table: Option<String>,
-    pub(super) trace: Option<&'static Trace>,
+    pub(super) trace: Option<&'a Arc<Trace>>,
     pub(super) found: FoundSource,
     /// How many directories that aren't read were looked into.
     pub(super) looked_into: u32,

@@ -1,7 +1,7 @@
 //! Drafts of small samples. `tests/described/drafts.rs` converts the samples with their drafts.
 
 use super::*;
-use tracelake_schema::description::intern;
+use tracelake_schema::description::read;
 
 fn drafted(text: &str) -> String {
     let sample = Sample::of(text, false).unwrap();
@@ -13,7 +13,7 @@ fn a_draft_is_a_description_of_its_sample() {
     let text = drafted(
         "Id;when;Cost \"x\";rest\n1;2023-01-01 00:00:00;\\N;\n2.0;2023-01-02 00:00:00;1.5;x\n",
     );
-    let traces = intern(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let traces = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let table = &traces[0].tables[0];
     assert_eq!(
         (&*traces[0].name, &*table.name),
@@ -41,7 +41,7 @@ fn a_draft_is_a_description_of_its_sample() {
 #[test]
 fn a_draft_renames_columns_that_queries_add() {
     let text = drafted("filename,cell,file_number,file_row_number\n1,2,3,4\n");
-    let traces = intern(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let traces = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let columns = &traces[0].tables[0].columns;
     let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_draft_renames_columns_that_queries_add() {
 #[test]
 fn without_a_header_columns_are_numbered() {
     let text = drafted("1,a\n2,b\n");
-    let traces = intern(&text).unwrap();
+    let traces = read(&text).unwrap();
     assert_eq!(traces[0].tables[0].columns[1].name, "column_2");
     assert!(!traces[0].tables[0].csv.header);
 }
@@ -62,7 +62,7 @@ fn without_a_header_columns_are_numbered() {
 #[test]
 fn the_separator_fits_every_line() {
     let text = drafted("a,b,c,d;e\n1,5;2\n");
-    let table = &intern(&text).unwrap()[0].tables[0];
+    let table = &read(&text).unwrap()[0].tables[0];
     assert!(table.csv.separator == tracelake_schema::Separator::Byte(b';'));
 }
 
@@ -170,7 +170,7 @@ fn a_header_is_known_by_its_words() {
         names.dedup();
         // The trace, the table and the columns.
         assert_eq!(names.len(), 5, "{draft}");
-        assert!(intern(&draft).is_ok(), "{draft}");
+        assert!(read(&draft).is_ok(), "{draft}");
     }
 }
 
@@ -223,7 +223,7 @@ fn a_line_that_may_be_a_header_is_left_open() {
             form_of(&draft)
                 .starts_with("header = \"\"  # guess: line 1 may be a header: write true")
         );
-        let error = intern(&draft).unwrap_err();
+        let error = read(&draft).unwrap_err();
         let line = draft.lines().nth(error.line().unwrap() - 1).unwrap();
         assert!(line.starts_with("header = \"\""), "{error}\n{draft}");
         assert!(error.message().contains("may be a header"), "{error}");
@@ -232,7 +232,7 @@ fn a_line_that_may_be_a_header_is_left_open() {
     assert!(draft.contains("line 2 may be a header"), "{draft}");
     for answer in ["true", "false"] {
         let decided = draft.replace("header = \"\"", &format!("header = {answer}"));
-        let table = &intern(&decided).unwrap()[0].tables[0];
+        let table = &read(&decided).unwrap()[0].tables[0];
         assert_eq!(table.csv.header, answer == "true");
         assert_eq!(
             (&*table.columns[0].content, &*table.columns[1].content),
@@ -292,7 +292,7 @@ fn comments_may_be_rows_or_headers() {
     let draft = drafted("#a,x\nb,y\n");
     let doubt = "comment = false  # guess: line 1 may be a row: write \"#\", or remove this key";
     assert!(draft.contains(doubt), "{draft}");
-    let error = intern(&draft).unwrap_err();
+    let error = read(&draft).unwrap_err();
     assert!(error.message().contains("line 1 may be a row"), "{error}");
     let draft = drafted("# from May\nname,n\nbob,1\n#ann,2\n");
     assert!(
@@ -302,7 +302,7 @@ fn comments_may_be_rows_or_headers() {
     let draft = drafted("# from May\n# id,name\n1,bob\n# the end\n");
     let says = "# guess: line 2 is a comment that may be a header, so the columns have its names.";
     assert!(draft.contains(says), "{draft}");
-    let columns = &intern(&draft).unwrap()[0].tables[0].columns;
+    let columns = &read(&draft).unwrap()[0].tables[0].columns;
     assert_eq!((&*columns[0].name, &*columns[1].content), ("id", "name"));
 }
 
@@ -349,7 +349,7 @@ fn lines_that_convert_stops_at_are_named() {
 #[test]
 fn spellings_of_null_are_those_of_columns_of_numbers() {
     let draft = drafted("1,NA,\\N\nNA,x,\\N\n");
-    let columns = &intern(&draft).unwrap()[0].tables[0].columns;
+    let columns = &read(&draft).unwrap()[0].tables[0].columns;
     let nulls = [0, 1, 2].map(|index| &*columns[index].spelling.nulls);
     assert_eq!(nulls, [&["NA"][..], &[], &[]], "{draft}");
     for null in ["\"NA\"", "\"\\\\N\""] {
@@ -365,7 +365,7 @@ fn many_equal_names_and_names_of_files_are_no_mistake() {
     let sample = Sample::of(&format!("{header}\n{row}\n"), false).map(|_| ());
     assert!(sample.is_ok());
     let draft = drafted(&format!("{header}\n{row}\n"));
-    let columns = &intern(&draft).unwrap()[0].tables[0].columns;
+    let columns = &read(&draft).unwrap()[0].tables[0].columns;
     assert_eq!((&*columns[1].name, &*columns[199].name), ("a_2", "a_200"));
     let sample = Sample::of("1,2\n3,4\n", true).unwrap();
     let built_in = &tracelake_schema::TRACES[0].name;
@@ -388,7 +388,7 @@ fn many_equal_names_and_names_of_files_are_no_mistake() {
     .enumerate()
     {
         let draft = description::of(&sample, file);
-        let traces = intern(&draft).unwrap_or_else(|error| panic!("{error}\n{draft}"));
+        let traces = read(&draft).unwrap_or_else(|error| panic!("{error}\n{draft}"));
         let names = &traces[0].tables[0].naming.patterns;
         let is_found = ![0, 2, 4, 5, 6, 10, 11].contains(&number);
         assert_eq!(

@@ -24,7 +24,7 @@ impl<'a> Beginning<'a> {
     /// # Errors
     /// When the file can't be read.
     pub fn of(source: &mut Source, order: Cow<'a, FieldOrder>) -> Result<Self> {
-        let table = order.table;
+        let table = &order.table;
         let accepts_mark = order.accept.bom && !table.csv.bom;
         let accepts_index = order.accept.index && table.syntax != Syntax::Json;
         let mut beginning = Self {

@@ -85,7 +85,7 @@ fn convert_as<F: OutputFile<W>, W: Write + Send>(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let mut file = F::create(out, order.table, schema, output)?;
+    let mut file = F::create(out, &order.table, schema, output)?;
     let mut reader = rows.blocks(order, on_bad_row, progress, |source| {
         file.builder(source, schema, output)
     });
@@ -116,7 +116,7 @@ pub(crate) fn read_batches(
     progress: &mut ReadProgress,
 ) -> Result<Converted> {
     let mut reader = rows.blocks(order, on_bad_row, progress, |_| {
-        BatchBuilder::new(order.table, schema, batch_rows)
+        BatchBuilder::new(&order.table, schema, batch_rows)
     });
     while let Some(block) = reader.fill()? {
         on_batch(block)?;
@@ -394,7 +394,7 @@ impl TextPosition {
             },
             raw: Cow::Borrowed(raw),
             value: Cow::Borrowed(&raw[field]),
-            column: reject.column,
+            column: reject.column.clone(),
             inner: Cow::Borrowed(&reject.inner),
             fault: reject.fault,
             first_chunk: self.first_chunk,

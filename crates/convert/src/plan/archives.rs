@@ -66,7 +66,7 @@ pub(super) fn missing_members(
         }
     }
     for (planned, numbers) in tables.iter_mut().zip(members) {
-        let table = planned.order.table;
+        let table = &planned.order.table;
         let first = table.naming.first;
         let named = numbers.values().find_map(|total| *total);
         let published = Some(table.parts_in(None)).filter(|_| !found.synthetic);
@@ -97,7 +97,7 @@ pub(super) fn missing_members(
 }
 
 /// An archive belongs to the trace, and no table may be beside it a second time.
-pub(super) fn fit_archives(found: &FoundSource, trace: &'static Trace) -> Result<()> {
+pub(super) fn fit_archives(found: &FoundSource, trace: &Trace) -> Result<()> {
     let Some((first, _)) = found.archives.first() else {
         return Ok(());
     };
@@ -145,7 +145,7 @@ fn is_archived(table: &Table) -> bool {
 }
 
 /// Whether an archive may hold a table: the one that its name says, or any.
-pub(super) fn may_hold(trace: &'static Trace, archive: &FoundFile, table: &Table) -> bool {
+pub(super) fn may_hold(trace: &Trace, archive: &FoundFile, table: &Table) -> bool {
     let name = archive.path.rsplit('/').next().unwrap_or(&archive.path);
     let known = discover::archive_of(trace, name).and_then(|known| known.table.as_deref());
     is_archived(table) && known.is_none_or(|known| known == table.name)

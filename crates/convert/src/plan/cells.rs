@@ -14,11 +14,7 @@ use crate::discover::{FoundPart, FoundSource, FoundTable, Skipped};
 /// # Errors
 /// [`ErrorKind::Usage`] when the cell that is asked for can't be that of the source;
 /// [`ErrorKind::Failed`] when only some of the parts have a cell.
-pub(super) fn give_cells(
-    request: &Request,
-    found: &mut FoundSource,
-    trace: &'static Trace,
-) -> Result<()> {
+pub(super) fn give_cells(request: &Request, found: &mut FoundSource, trace: &Trace) -> Result<()> {
     let asked = match &request.cell {
         None => None,
         Some(name) => Some(known_cell(name, trace)?),
@@ -76,17 +72,20 @@ fn set_cell(found: &mut FoundSource, cell: Option<CellName>) {
 }
 
 /// The cell of a name that was typed.
-fn known_cell(name: &str, trace: &'static Trace) -> Result<CellName> {
+fn known_cell(name: &str, trace: &Trace) -> Result<CellName> {
     let Some(cells) = &trace.cells else {
         let reason = format!("{} is not published by cell", trace.name);
         return Err(Error::new(ErrorKind::Usage, reason).hint("leave --cell out"));
     };
-    cells.find(name).ok_or_else(|| {
-        let name = escape(name.as_bytes(), 80);
-        let reason = format!("{} has no cell '{name}'", trace.name);
-        let known = format!("its cells are {}", cells.names.join(", "));
-        Error::new(ErrorKind::Usage, reason).hint(known)
-    })
+    cells
+        .find(name)
+        .and_then(tracelake_schema::cell_name)
+        .ok_or_else(|| {
+            let name = escape(name.as_bytes(), 80);
+            let reason = format!("{} has no cell '{name}'", trace.name);
+            let known = format!("its cells are {}", cells.names.join(", "));
+            Error::new(ErrorKind::Usage, reason).hint(known)
+        })
 }
 
 /// Skips tables that are published in one file for all cells.

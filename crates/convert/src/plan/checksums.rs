@@ -63,11 +63,7 @@ pub fn check_sha256(path: &Location, expected: Digest, found: Digest) -> Result<
 }
 
 /// The SHA-256 that the description of the trace gives for a file, unless digests aren't wanted.
-pub(super) fn described_sha256(
-    request: &Request,
-    trace: &'static Trace,
-    path: &str,
-) -> Option<Digest> {
+pub(super) fn described_sha256(request: &Request, trace: &Trace, path: &str) -> Option<Digest> {
     let is_wanted = !matches!(request.checksums, ChecksumSource::None);
     let known = || discover::described_sha256(trace, path);
     is_wanted.then(known).flatten()

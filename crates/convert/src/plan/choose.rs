@@ -150,7 +150,7 @@ fn the_only<'a>(found: &FoundSource, here: &'a FoundTable) -> Result<&'a FoundFi
 
 fn stream(
     request: &Request,
-    trace: &'static Trace,
+    trace: &Trace,
     file: &FoundFile,
     tables: Vec<TableIndex>,
     checksums: Option<&Checksums>,
@@ -173,7 +173,7 @@ impl TablePlan {
         Self {
             index,
             is_parquet: false,
-            schema: tracelake_schema::arrow::arrow_schema(order.table),
+            schema: tracelake_schema::arrow::arrow_schema(&order.table),
             order,
             parts: Vec::new(),
             missing: Vec::new(),

@@ -14,6 +14,8 @@ mod shards;
 mod table_index;
 mod tables;
 
+use std::sync::Arc;
+
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::SourceForm;
@@ -51,7 +53,7 @@ pub struct Plan {
     /// The directory that source paths are relative to.
     pub source: Location,
     /// The trace.
-    pub trace: &'static Trace,
+    pub trace: Arc<Trace>,
     /// Settings that decide the outputs' bytes, such as their layout and the policy on bad rows.
     pub origin: Origin,
     /// The format of the output files, and how they are compressed.
@@ -63,7 +65,7 @@ pub struct Plan {
     /// Files that are cut into parts, or hold several tables.
     pub streams: Vec<StreamPlan>,
     /// The tables to derive from tables of the lake.
-    pub derived: Vec<&'static Derived>,
+    pub derived: Vec<Arc<Derived>>,
     /// Tables of the trace that are not there, in its order; `jobs of cell b` if only one cell lacks it.
     pub absent: Vec<String>,
     /// Warnings for people to read before the work begins.
@@ -121,7 +123,7 @@ impl Plan {
     ) -> Option<(&TablePlan, Option<u32>)> {
         let mut tables = self.tables_of(stream).filter(|_| member.is_file);
         tables.find_map(|plan| {
-            let number = number_of_member(plan.order.table, &member.path)?;
+            let number = number_of_member(&plan.order.table, &member.path)?;
             Some((plan, number))
         })
     }
@@ -137,7 +139,7 @@ impl Plan {
     }
 
     /// A part that a file is cut into, which isn't named.
-    fn cut_of(&self, table: &'static str, key: PartKey) -> PartPlan {
+    fn cut_of(&self, table: &str, key: PartKey) -> PartPlan {
         let file = FoundFile {
             path: String::new(),
             bytes: None,
@@ -203,22 +205,25 @@ fn hint_fitting_trace(context: &Context, error: Error, request: &Request) -> Err
 
 /// The name of the trace that a source seems to be of, if that is another data set than the one that is asked for.
 #[must_use]
-pub fn fitting_trace(context: &Context, request: &Request) -> Option<&'static str> {
+pub fn fitting_trace(context: &Context, request: &Request) -> Option<String> {
     // Nothing is known of the files of a description that isn't part of the program.
-    let asked = request.trace.filter(|asked| asked.description.is_none())?;
+    let asked = request
+        .trace
+        .as_ref()
+        .filter(|asked| asked.description.is_none())?;
     let any = Request {
         trace: None,
         tables: Vec::new(),
         ..request.clone()
     };
     let found = Recognised::read(context, &any).ok()?;
-    (found.trace.family != asked.family).then_some(&found.trace.name)
+    (found.trace.family != asked.family).then(|| found.trace.name.clone())
 }
 
 fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
     let output = OutputSettings::of(&request.settings)?;
     let source = Recognised::read(context, request)?;
-    let trace = source.trace;
+    let trace = &source.trace;
     fit_archives(&source.found, trace)?;
     check_tables(request, &source)?;
     let mut settings = settings(request, output, trace)?;
@@ -226,7 +231,7 @@ fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
     settings.source_form = source.form.filter(|form| *form == SourceForm::Parquet);
     let selection = Selection::of(request, &source)?;
     selection.note(&mut settings);
-    let derived = derived(request, selection.trace)?;
+    let derived = derived(request, &selection.trace)?;
     selection.check_derived(&derived)?;
     let checksums = read_checksums(context, request, &source.found)?;
     let mut warnings = skipped(&source.found);
@@ -310,12 +315,13 @@ fn skipped(found: &FoundSource) -> Vec<String> {
 }
 
 /// The derivations to make.
-fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Derived>> {
+fn derived(request: &Request, trace: &Trace) -> Result<Vec<Arc<Derived>>> {
     let wanted = request.derive.iter().map(|rule| {
         let mut known = trace.derived.iter();
         known.find(|derived| derived.rule == *rule).ok_or_else(|| {
             let name = rule.name();
-            let derives = |trace: &&Trace| trace.derived.iter().any(|one| one.rule == *rule);
+            let derives =
+                |trace: &&'static Arc<Trace>| trace.derived.iter().any(|one| one.rule == *rule);
             let names: Vec<&str> = TRACES
                 .iter()
                 .filter(derives)
@@ -326,8 +332,7 @@ fn derived(request: &Request, trace: &'static Trace) -> Result<Vec<&'static Deri
             Error::new(ErrorKind::Usage, reason).hint(hint)
         })
     });
-    let wanted = wanted.map(|found| found.map(|derived| &**derived));
-    wanted.collect()
+    wanted.map(|found| found.cloned()).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The parts of one table: which are there, which are missing, and where their outputs go.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -20,36 +21,36 @@ use crate::discover::{FoundPart, FoundSource, FoundTable};
 /// Plans the parts of a table that are files.
 pub(super) fn plan_table(
     request: &Request,
-    (found, trace): (&FoundSource, &'static Trace),
+    (found, trace): (&FoundSource, &Trace),
     here: &FoundTable,
     index: TableIndex,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
-    let table = order.table;
+    let table = Arc::clone(&order.table);
     let selected = |number| request.selects(number);
     let mut missing = Vec::new();
     let mut notes = Vec::new();
     for parts in here.parts.chunk_by(|a, b| a.key.cell == b.key.cell) {
-        let counted = Counted::of(found, table, here.is_parquet, parts);
+        let counted = Counted::of(found, &table, here.is_parquet, parts);
         if found.alone {
             notes.extend(parts.first().and_then(|part| counted.note_alone(part)));
             continue;
         }
-        check_numbers(request, found, table, parts)?;
+        check_numbers(request, found, &table, parts)?;
         notes.extend(counted.note_unknown(found, trace));
         let there = parts.iter().map(|part| part.key);
         let gaps = gaps(counted.cell, there, counted.numbers());
         let gaps: Vec<PartKey> = gaps.filter(|gap| selected(gap.file_number)).collect();
         if !gaps.is_empty() && !request.allow_missing {
-            return Err(are_missing(table, &gaps, counted.total()).at(&request.source));
+            return Err(are_missing(&table, &gaps, counted.total()).at(&request.source));
         }
         missing.extend(gaps);
     }
     let in_all = found.alone.then(|| here.parts.first()).flatten();
     let in_all = in_all.and_then(|part| {
         let part_alone = std::slice::from_ref(part);
-        Counted::of(found, table, here.is_parquet, part_alone).alone(part)
+        Counted::of(found, &table, here.is_parquet, part_alone).alone(part)
     });
     let parts = here
         .parts
@@ -71,7 +72,7 @@ pub(super) fn plan_table(
             planned
         });
     let parts = parts.collect();
-    let schema = tracelake_schema::arrow::arrow_schema(table);
+    let schema = tracelake_schema::arrow::arrow_schema(&table);
     Ok(TablePlan {
         index,
         is_parquet: here.is_parquet,
@@ -185,7 +186,7 @@ impl<'a> Counted<'a> {
 /// Plans a part; the path of its source as the lake records it begins at `recorded_from`.
 pub(super) fn part_plan(
     (layout, format): (Layout, Format),
-    table: &'static str,
+    table: &str,
     part: &FoundPart,
     recorded_from: usize,
     sha256: Option<Digest>,
@@ -198,7 +199,7 @@ pub(super) fn part_plan(
         sha256,
         total: part.total,
         in_all: None,
-        table,
+        table: table.to_owned(),
         layout,
         format,
     }

@@ -37,7 +37,7 @@ pub(super) fn name_tables(
                 return Err(unknown_table(name));
             }
             [name] => name.clone(),
-            _ => table_of_rows(context, request, &root, table)?.to_owned(),
+            _ => table_of_rows(context, request, &root, table)?,
         });
     }
     Ok(())
@@ -48,7 +48,7 @@ fn table_of_rows(
     request: &Request,
     root: &Location,
     found: &FoundTable,
-) -> Result<&'static str> {
+) -> Result<String> {
     if found.is_parquet {
         return table_of_columns(request, root, found);
     }
@@ -67,12 +67,12 @@ fn table_of_rows(
     if let Some(table) = exported_table(head.first()) {
         return Err(not_published_so(table, &request.source));
     }
-    let traces = match request.trace {
+    let traces: Vec<&Arc<Trace>> = match &request.trace {
         Some(trace) => vec![trace],
         None => TRACES.iter().collect(),
     };
     let candidates = Candidates::of(traces, &head);
-    match request.trace {
+    match &request.trace {
         None => candidates.only(&file, &head),
         Some(asked) => {
             let is_built_in = asked.description.is_none();
@@ -131,22 +131,22 @@ fn table_of_columns(
 }
 
 /// The tables that a file may be of, by its number of fields at least, the best one first.
-struct Candidates(Vec<Candidate>);
+struct Candidates<'a>(Vec<Candidate<'a>>);
 
-struct Candidate {
-    trace: &'static Trace,
-    table: &'static Table,
+struct Candidate<'a> {
+    trace: &'a Trace,
+    table: &'a Table,
     fit: Fit,
 }
 
-impl Candidate {
+impl Candidate<'_> {
     fn name(&self) -> String {
         format!("{} of {}", self.table.name, self.trace.name)
     }
 }
 
-impl Candidates {
-    fn of(traces: Vec<&'static Trace>, head: &Head) -> Self {
+impl<'a> Candidates<'a> {
+    fn of(traces: Vec<&'a Arc<Trace>>, head: &Head) -> Self {
         let tables = traces
             .into_iter()
             .flat_map(|trace| trace.tables.iter().map(move |table| (trace, table)));
@@ -161,7 +161,7 @@ impl Candidates {
     }
 
     /// The best one, and all that fit about as well, as tables of several versions do.
-    fn best(&self) -> &[Candidate] {
+    fn best(&self) -> &[Candidate<'a>] {
         let Some(best) = self.0.first() else {
             return &[];
         };
@@ -173,7 +173,7 @@ impl Candidates {
     }
 
     /// The table that the file is of without a doubt: it may be one of several traces.
-    fn sure(&self) -> Option<&'static str> {
+    fn sure(&self) -> Option<&'a str> {
         let best = self.best();
         let name = &best.first()?.table.name;
         let is_sure = best.iter().all(|one| one.table.name == *name) && best[0].fit.is_enough();
@@ -181,9 +181,9 @@ impl Candidates {
     }
 
     /// The table of a file whose trace isn't known.
-    fn only(&self, file: &Location, head: &Head) -> Result<&'static str> {
+    fn only(&self, file: &Location, head: &Head) -> Result<String> {
         if let Some(name) = self.sure() {
-            return Ok(name);
+            return Ok(name.to_owned());
         }
         match self.0.is_empty() {
             true => Err(none_fits(None, file, head)),
@@ -194,11 +194,11 @@ impl Candidates {
     /// The table of a file whose trace was named: values needn't prove it, unless they prove that it's another one.
     fn only_of(
         &self,
-        asked: &'static Trace,
+        asked: &Arc<Trace>,
         all: &Self,
         file: &Location,
         head: &Head,
-    ) -> Result<&'static str> {
+    ) -> Result<String> {
         let fits_other = || {
             let other = all.best().first().filter(|_| all.sure().is_some());
             other.filter(|other| {
@@ -219,7 +219,7 @@ impl Candidates {
         }
         let names: BTreeSet<&str> = self.best().iter().map(|one| &*one.table.name).collect();
         match (self.0.first(), names.len()) {
-            (Some(best), 1) => Ok(&best.table.name),
+            (Some(best), 1) => Ok(best.table.name.clone()),
             (Some(_), _) => Err(self.ask(file, head)),
             (None, _) => Err(none_fits(Some(asked), file, head)),
         }
@@ -294,7 +294,7 @@ fn unknown_table(name: &str) -> Error {
 }
 
 /// The error for a file that has the fields of no table: of the trace that was named, or else of no known one.
-fn none_fits(asked: Option<&'static Trace>, file: &Location, head: &Head) -> Error {
+fn none_fits(asked: Option<&Arc<Trace>>, file: &Location, head: &Head) -> Error {
     let none = asked.map_or_else(
         || "no known table".to_owned(),
         |trace| format!("no table of {}", trace.name),
@@ -338,10 +338,10 @@ pub(super) fn recognise(
     context: &Context,
     found: &FoundSource,
     schema_csv: Option<&SchemaCsv>,
-) -> Result<&'static Trace> {
-    let fits = |trace: &&'static Trace| has_tables(trace, found) && has_archives(trace, found);
+) -> Result<&'static Arc<Trace>> {
+    let fits = |trace: &&'static Arc<Trace>| has_tables(trace, found) && has_archives(trace, found);
     let first = found.tables.first().and_then(|table| table.name.as_deref());
-    let mut candidates: Vec<&'static Trace> = match first {
+    let mut candidates: Vec<&'static Arc<Trace>> = match first {
         Some(table) => TRACES.with_table(table).filter(fits).collect(),
         None => TRACES.iter().filter(fits).collect(),
     };
@@ -361,7 +361,7 @@ pub(super) fn recognise(
         let Some(name) = table.name.as_deref() else {
             continue;
         };
-        let shape = |trace: &&'static Trace| {
+        let shape = |trace: &&'static Arc<Trace>| {
             let table = trace.table(name);
             table.map(|table| (table.syntax, &table.fields))
         };
@@ -381,7 +381,7 @@ pub(super) fn recognise(
         let weighed = candidates
             .iter()
             .filter_map(|&trace| Some((trace, fit(trace.table(name)?, &head, listed))));
-        let weighed: Vec<(&'static Trace, Fit)> = weighed.collect();
+        let weighed: Vec<(&'static Arc<Trace>, Fit)> = weighed.collect();
         let best = weighed.iter().map(|(_, fit)| fit);
         let Some(best) = best.max_by_key(|fit| fit.rank()) else {
             continue;
@@ -392,7 +392,7 @@ pub(super) fn recognise(
     }
     if families(&candidates).len() > 1 {
         // The name of the file decides where its rows don't.
-        let named = |trace: &&'static Trace| {
+        let named = |trace: &&'static Arc<Trace>| {
             found
                 .tables
                 .iter()
@@ -520,7 +520,7 @@ fn export_as_part(found: &FoundSource) -> Option<(&'static Arc<Table>, Location)
 }
 
 /// The data sets that traces are versions of.
-fn families(traces: &[&'static Trace]) -> Vec<&'static str> {
+fn families(traces: &[&'static Arc<Trace>]) -> Vec<&'static str> {
     let families: BTreeSet<&str> = traces.iter().map(|trace| &*trace.family).collect();
     families.into_iter().collect()
 }

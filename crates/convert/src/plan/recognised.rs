@@ -1,5 +1,7 @@
 //! A source whose trace is known, and whether it has what was asked for.
 
+use std::sync::Arc;
+
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{SourceForm, unknown_table};
@@ -15,26 +17,26 @@ pub(super) struct Recognised {
     pub(super) schema_csv: Option<SchemaCsv>,
     /// The form of the tables that are published in two.
     pub(super) form: Option<SourceForm>,
-    pub(super) trace: &'static Trace,
+    pub(super) trace: Arc<Trace>,
 }
 
 impl Recognised {
     pub(super) fn read(context: &Context, request: &Request) -> Result<Self> {
-        let mut found = discover::discover(&request.source, request.trace)?;
+        let mut found = discover::discover(&request.source, request.trace.as_ref())?;
         // Other traces have files of this name, which mean something else.
-        let is_ours = request.trace.is_none_or(Trace::in_parts);
+        let is_ours = request.trace.as_ref().is_none_or(|trace| trace.in_parts());
         found.schema_csv &= is_ours;
         let schema_csv = match found.schema_csv {
             true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),
             false => None,
         };
         recognise::name_tables(context, request, &mut found)?;
-        let trace = match request.trace {
-            Some(trace) => trace,
-            None => recognise::recognise(context, &found, schema_csv.as_ref())?,
+        let trace = match &request.trace {
+            Some(trace) => Arc::clone(trace),
+            None => Arc::clone(recognise::recognise(context, &found, schema_csv.as_ref())?),
         };
         if let Some(schema_csv) = &schema_csv {
-            schema_csv.check(trace)?;
+            schema_csv.check(&trace)?;
         }
         if found.alone {
             // Its name need not be the publisher's.
@@ -43,8 +45,8 @@ impl Recognised {
                 table.files = known.map_or(table.files, |known| known.files);
             }
         }
-        let form = settle_form(request, &mut found, trace)?;
-        cells::give_cells(request, &mut found, trace)?;
+        let form = settle_form(request, &mut found, &trace)?;
+        cells::give_cells(request, &mut found, &trace)?;
         Ok(Self {
             found,
             schema_csv,

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use tracelake_core::settings::{PART_ROWS, Settings};
 use tracelake_location::Location;
@@ -25,7 +26,7 @@ pub struct Request {
     /// a web server.
     pub source: Location,
     /// The trace; `None` to recognise it.
-    pub trace: Option<&'static Trace>,
+    pub trace: Option<Arc<Trace>>,
     /// The cell that the source is of; `None` for what its directories are named after.
     pub cell: Option<String>,
     /// The tables to convert; empty for all in the source.

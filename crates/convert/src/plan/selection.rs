@@ -19,9 +19,9 @@ use super::tables::TablePlan;
 /// A selection, checked: every name in it exists.
 pub(super) struct Selection<'a> {
     /// The trace with the selected columns.
-    pub(super) trace: &'static Trace,
+    pub(super) trace: Arc<Trace>,
     /// The trace with all columns.
-    whole: &'static Trace,
+    whole: Arc<Trace>,
     sample: Option<Sample>,
     sample_by: Option<&'a str>,
     /// In the order of the trace, each with its table.
@@ -36,7 +36,7 @@ impl<'a> Selection<'a> {
     /// [`ErrorKind::Usage`] for a key or a column that doesn't exist, and for a time that isn't one of the trace.
     pub(super) fn of(request: &'a Request, source: &Recognised) -> Result<Self> {
         let settings = &request.settings;
-        let whole = source.trace;
+        let whole = &source.trace;
         let columns = settings
             .columns
             .as_ref()
@@ -44,7 +44,7 @@ impl<'a> Selection<'a> {
             .transpose()?;
         let trace = match &columns {
             Some(columns) => whole.with_columns(columns.with_tables()),
-            None => whole,
+            None => Arc::clone(whole),
         };
         if let Some(sample_by) = &settings.sample_by
             && whole.sample_key(sample_by).is_none()
@@ -58,7 +58,7 @@ impl<'a> Selection<'a> {
         let time = settings.time.map(|range| in_units(range, whole));
         Ok(Self {
             trace,
-            whole,
+            whole: Arc::clone(whole),
             sample: settings.sample,
             sample_by: settings.sample_by.as_deref(),
             columns,
@@ -76,7 +76,7 @@ impl<'a> Selection<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Usage`], with the columns that are missing.
-    pub(super) fn check_derived(&self, derived: &[&'static Derived]) -> Result<()> {
+    pub(super) fn check_derived(&self, derived: &[Arc<Derived>]) -> Result<()> {
         for derived in derived {
             let (Some(table), Some(whole)) = (
                 self.trace.table(&derived.from),
@@ -238,7 +238,7 @@ fn outside(asked: TimeRange, trace: &Trace, (first, end): (i64, i64), epoch: Opt
 /// Columns in the order of their trace, each with its table.
 fn in_order(
     names: &ColumnNames,
-    trace: &'static Trace,
+    trace: &Trace,
     request: &Request,
     source: &Recognised,
 ) -> Result<ColumnNames> {
@@ -267,13 +267,13 @@ fn in_order(
 }
 
 /// The table that a column without one belongs to: the only one that is converted.
-fn the_only_table(
+fn the_only_table<'a>(
     column: &str,
-    trace: &'static Trace,
+    trace: &'a Trace,
     request: &Request,
     source: &Recognised,
-) -> Result<&'static Table> {
-    let is_wanted = |table: &&'static Arc<Table>| match &request.tables[..] {
+) -> Result<&'a Table> {
+    let is_wanted = |table: &&'a Arc<Table>| match &request.tables[..] {
         [] => source.of(table).is_some(),
         names => names.iter().any(|name| *name == table.name),
     };

@@ -117,40 +117,37 @@ impl Plan {
 
     /// The path of the file that a part is made from, relative to [`Plan::source`]; empty for a derived part.
     #[must_use]
-    pub fn source_of(&self, name: PartName) -> String {
+    pub fn source_of(&self, name: &PartName) -> String {
         if let Some(part) = self.part(name) {
             return part.source.clone();
         }
-        let index = TableIndex::of(self.trace, name.table);
+        let index = TableIndex::of(&self.trace, &name.table);
         let stream = index.and_then(|index| self.stream_of(index));
         stream.map_or_else(String::new, |stream| stream.source.clone())
     }
 
     /// The path of the output of a part, relative to the lake.
     #[must_use]
-    pub fn output_of(&self, name: PartName) -> String {
+    pub fn output_of(&self, name: &PartName) -> String {
         if let Some(derived) = self
             .derived
             .iter()
-            .find(|derived| derived.table.name == name.table)
+            .find(|derived| *derived.table.name == *name.table)
         {
-            let from = self.output_of(PartName {
-                table: &derived.from,
-                key: name.key,
-            });
+            let from = self.output_of(&PartName::new(&derived.from, name.key));
             let (_, place) = from.split_once('/').unwrap_or_default();
             return format!("{}/{place}", name.table);
         }
         match self.part(name) {
             Some(part) => part.output(),
-            None => self.cut_of(name.table, name.key).output(),
+            None => self.cut_of(&name.table, name.key).output(),
         }
     }
 
     /// A part that is a file.
-    fn part(&self, name: PartName) -> Option<&PartPlan> {
+    fn part(&self, name: &PartName) -> Option<&PartPlan> {
         let mut tables = self.tables.iter();
-        let table = tables.find(|table| table.order.table.name == name.table)?;
+        let table = tables.find(|table| *table.order.table.name == *name.table)?;
         let found = table.parts.binary_search_by_key(&name.key, |part| part.key);
         found.ok().map(|index| &table.parts[index])
     }

@@ -69,7 +69,7 @@ pub struct PartPlan {
     /// How many parts its table has, if it is converted alone.
     pub(crate) in_all: Option<u32>,
     /// The table that it's of.
-    pub(crate) table: &'static str,
+    pub(crate) table: String,
     pub(crate) layout: Layout,
     pub(crate) format: Format,
 }
@@ -85,7 +85,7 @@ impl PartPlan {
     /// The output, relative to the lake.
     #[must_use]
     pub fn output(&self) -> String {
-        let folder = self.key.folder(self.table, self.layout);
+        let folder = self.key.folder(&self.table, self.layout);
         format!("{folder}/{}.{}", self.stem(), self.format)
     }
 

@@ -37,7 +37,7 @@ pub type BadRowCallback = Box<dyn FnMut(&BadRow<'_>) -> Result<()> + Send>;
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The trace; `None` to recognise it.
-    pub trace: Option<&'static Trace>,
+    pub trace: Option<Arc<Trace>>,
     /// The table; `None` to recognise it. An archive of several tables needs it.
     pub table: Option<String>,
     /// The callback for each bad row, in the order of the file and before the batch of the rows
@@ -146,7 +146,8 @@ pub fn read_part(
     let pool = builder
         .build()
         .map_err(|error| no_threads(threads, error))?;
-    let (schema, trace, table) = (input.schema(), input.plan.trace, input.table());
+    let schema = input.schema();
+    let (trace, table) = (Arc::clone(&input.plan.trace), Arc::clone(input.table()));
     let (messages, received) = sync_channel(READ_AHEAD);
     let context = context.for_parts();
     let producer = Producer {
@@ -184,8 +185,8 @@ fn no_threads(threads: usize, error: impl std::fmt::Display) -> Error {
 pub struct PartReader {
     path: PathBuf,
     schema: SchemaRef,
-    trace: &'static Trace,
-    table: &'static Table,
+    trace: Arc<Trace>,
+    table: Arc<Table>,
     on_bad_row: Option<BadRowCallback>,
     /// `None` after the last item.
     running: Option<Running>,
@@ -234,14 +235,14 @@ impl PartReader {
 
     /// The trace that was given or recognised.
     #[must_use]
-    pub fn trace(&self) -> &'static Trace {
-        self.trace
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
     }
 
     /// The table that was given or recognised, with the columns that are read.
     #[must_use]
-    pub fn table(&self) -> &'static Table {
-        self.table
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
     }
 
     /// The counts of the whole file; `None` before the iterator has ended without an error.
@@ -331,8 +332,8 @@ impl TableFile {
         Arc::clone(&self.plan.tables[0].schema)
     }
 
-    fn table(&self) -> &'static Table {
-        self.plan.tables[0].order.table
+    fn table(&self) -> &Arc<Table> {
+        &self.plan.tables[0].order.table
     }
 }
 
@@ -362,7 +363,7 @@ impl Producer {
         let counts = match self.input.plan.streams.first() {
             Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
             _ => {
-                let table = self.input.plan.tables[0].order.table;
+                let table = &self.input.plan.tables[0].order.table;
                 enter_member(&mut source, table)?;
                 let counts = self.read_text(path, &mut source)?;
                 leave_member(&mut source, table)?;

@@ -98,7 +98,7 @@ fn any_mask(bits: usize) -> BoxedStrategy<u64> {
     mask.prop_map(move |mask| mask & ((1 << bits) - 1)).boxed()
 }
 
-fn tables() -> Vec<(&'static Trace, &'static Arc<Table>)> {
+fn tables() -> Vec<(&'static Arc<Trace>, &'static Arc<Table>)> {
     let tables = TRACES.iter().flat_map(|trace| {
         let plain = |table: &&'static Arc<Table>| table.syntax == Syntax::Csv && !table.csv.header;
         let tables = trace.tables.iter().filter(plain);
@@ -111,7 +111,7 @@ fn tables() -> Vec<(&'static Trace, &'static Arc<Table>)> {
 fn by_parquet(
     path: &Path,
     trace: &Trace,
-    table: &'static Table,
+    table: &Arc<Table>,
 ) -> (RecordBatch, Vec<String>, Converted) {
     let order = FieldOrder::built_in(table, &trace.name);
     let schema = tracelake_schema::arrow::arrow_schema(table);
@@ -174,7 +174,7 @@ fn batches_equal_what_parquet_files_hold() {
         let (expected, expected_rejects, converted) = by_parquet(&path, trace, table);
         let rejects = Rejects::default();
         let options = ReadOptions {
-            trace: Some(trace),
+            trace: Some(Arc::clone(trace)),
             table: Some(table.name.to_owned()),
             on_bad_row: Some(reporting(&rejects)),
             batch_rows,
@@ -262,7 +262,8 @@ fn with_a_bad_row(on_bad_row: Option<BadRowCallback>) -> (Vec<usize>, Option<Err
     let options = ReadOptions {
         trace: tables()
             .into_iter()
-            .find_map(|(trace, table)| (table.name == "machine_events").then_some(trace)),
+            .find_map(|(trace, table)| (table.name == "machine_events").then_some(trace))
+            .cloned(),
         table: Some("machine_events".to_owned()),
         on_bad_row,
         batch_rows: 2,
@@ -355,7 +356,8 @@ fn a_member_of_an_archive_is_read_by_its_name() {
     let options = |table: Option<&str>| ReadOptions {
         trace: TRACES
             .iter()
-            .find(|trace| trace.table("container_meta").is_some()),
+            .find(|trace| trace.table("container_meta").is_some())
+            .cloned(),
         table: table.map(str::to_owned),
         ..ReadOptions::default()
     };

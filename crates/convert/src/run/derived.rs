@@ -1,5 +1,7 @@
 //! Derived tables: what is derived from each part that is made.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use tracelake_core::error::Result;
 use tracelake_lake::manifest::PartFacts;
@@ -23,7 +25,7 @@ impl Run<'_> {
             let path = format!("{}/{place}", derived.table.name);
             let staging = self.working.stage(&path)?;
             let output = self.plan.output;
-            let (made, staging) = derive(&self.context, derived, &input, output, staging)
+            let (made, staging) = derive(&self.context, &derived, &input, output, staging)
                 .map_err(|error| error.or_at(root.join(&path)))?;
             let staged = staging.close()?;
             let output = staged.facts().clone();
@@ -31,10 +33,7 @@ impl Run<'_> {
             facts.of = other.of;
             (facts.rows_in, facts.rows_out) = (made.rows, made.rows);
             facts.rows_not_derived = Some(made.rows_not_derived);
-            let name = PartName {
-                table: &derived.table.name,
-                key: from.key,
-            };
+            let name = PartName::new(&derived.table.name, from.key);
             let made = MadePart {
                 name,
                 facts,
@@ -54,28 +53,20 @@ pub(super) fn underived(
     plan: &Plan,
     goal: &Goal<'_>,
     parts: &Parts,
-) -> Vec<(&'static Derived, PartName)> {
+) -> Vec<(Arc<Derived>, PartName)> {
     let assignment = goal.plan.assignment();
     let shard = goal.shard.unwrap_or(0);
-    let derived = plan.derived.iter().flat_map(|&derived| {
+    let derived = plan.derived.iter().flat_map(|derived| {
         let lacks = parts_of(parts, &derived.from).filter(|(key, other)| {
-            let name = PartName {
-                table: &derived.table.name,
-                key: *key,
-            };
-            let is_mine = assignment.shard_of(name.table, name.key) == Some(shard);
+            let name = PartName::new(&derived.table.name, *key);
+            let is_mine = assignment.shard_of(&name.table, name.key) == Some(shard);
             let known = parts.get(&name);
             is_mine && known.is_none_or(|known| !is_derived_from(known, other))
         });
         let lacks: Vec<_> = lacks
             .map(|(key, _)| {
-                (
-                    derived,
-                    PartName {
-                        table: &derived.from,
-                        key,
-                    },
-                )
+                let from = PartName::new(&derived.from, key);
+                (Arc::clone(derived), from)
             })
             .collect();
         lacks

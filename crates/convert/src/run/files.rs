@@ -126,7 +126,7 @@ impl Run<'_> {
             None => self.open(&path)?,
         };
         let order = table.order.of_file(&part.source)?;
-        enter_member(&mut source, order.table)?;
+        enter_member(&mut source, &order.table)?;
         let beginning = Beginning::of(&mut source, order)?;
         let order = &beginning.order;
         let text_location = PathBuf::from(source.text_location());
@@ -140,7 +140,7 @@ impl Run<'_> {
             PartRows::Text(&mut text),
             &mut progress,
         )?;
-        leave_member(&mut source, order.table)?;
+        leave_member(&mut source, &order.table)?;
         let fingerprint = source.fingerprint();
         if let Some(expected) = part.sha256 {
             check_sha256(&path, expected, fingerprint.sha256)?;
@@ -149,10 +149,7 @@ impl Run<'_> {
         source.warn_of_zeros();
         let staged = StagedPart {
             in_all: part.in_all,
-            name: PartName {
-                table: &table.order.table.name,
-                key: part.key,
-            },
+            name: PartName::new(&table.order.table.name, part.key),
             source: recorded(part, fingerprint),
             // On disk there is nothing to confirm, and the buffers of a file needn't wait for the disk.
             unconfirmed: path.as_path().is_none().then_some(source),
@@ -206,7 +203,7 @@ impl Run<'_> {
     ) -> Result<Written> {
         let schema = &table.schema;
         self.context.emit(Event::Started {
-            table: &order.table.name,
+            table: order.table.name.clone(),
             part: part.key,
         });
         let mut rejects: Option<BufWriter<Staging>> = None;
@@ -296,15 +293,15 @@ impl Run<'_> {
         &self,
         parts: Vec<MadePart>,
     ) -> Result<Vec<Result<(PartName, PartFacts)>>> {
-        let names: Vec<PartName> = parts.iter().map(|part| part.name).collect();
+        let names: Vec<PartName> = parts.iter().map(|part| part.name.clone()).collect();
         let committed = names.into_iter().zip(self.working.commit(parts)?);
         let each = committed.map(|(name, facts)| {
             let facts = facts?;
             let (root, format) = (self.working.root(), self.plan.output.format());
-            steady(|| check_footer(root, format, name.table, &facts))?;
+            steady(|| check_footer(root, format, &name.table, &facts))?;
             tracing::debug!(output = facts.output.path, "committed");
             self.context.emit(Event::Finished {
-                table: name.table,
+                table: name.table.to_string(),
                 part: name.key,
                 rows: facts.rows_out,
                 rejected: facts.rows_rejected,

@@ -90,7 +90,7 @@ fn overwrite(
     out: &Location,
     run_options: RunOptions,
 ) -> Result<Outcome> {
-    let Some(overwrite) = Overwrite::begin(context, out, plan.trace)? else {
+    let Some(overwrite) = Overwrite::begin(context, out, &plan.trace)? else {
         return convert_into(context, plan, out, run_options);
     };
     let outcome = convert_into(context, plan, &overwrite.place(), run_options)?;
@@ -202,7 +202,15 @@ pub fn prepare(
             && let Some(manifest) = &found.manifest
         {
             let committed = found.committed(manifest);
-            if remaining(plan.trace, goal.plan, &committed, &committed, &found.counts).is_empty() {
+            if remaining(
+                &plan.trace,
+                goal.plan,
+                &committed,
+                &committed,
+                &found.counts,
+            )
+            .is_empty()
+            {
                 return Ok(None);
             }
         }
@@ -223,7 +231,7 @@ pub fn preview(
     run_options: RunOptions,
 ) -> Result<BTreeSet<PartName>> {
     let out = &out.within(context);
-    if run_options.overwrite && check_overwrite(out, plan.trace)?.is_some() {
+    if run_options.overwrite && check_overwrite(out, &plan.trace)?.is_some() {
         return Ok(BTreeSet::new());
     }
     let shards = run_options.shard.map_or(1, |shard| shard.of);
@@ -243,7 +251,7 @@ fn check_derived(plan: &Plan, joined: &Joined<'_>) -> Result<()> {
     for derived in &plan.derived {
         let mut tables = plan.tables.iter().map(|table| &*table.order.table.name);
         let is_planned = tables.any(|name| name == derived.from);
-        if !is_planned && !done.keys().any(|name| name.table == derived.from) {
+        if !is_planned && !done.keys().any(|name| *name.table == *derived.from) {
             let reason = format!(
                 "{} is derived from {}, which is neither selected nor in the lake",
                 derived.table.name, derived.from
@@ -264,16 +272,12 @@ fn todo<'a>(plan: &'a Plan, goal: &Goal<'_>, joined: &Joined<'_>, kept: &Parts) 
     let parts = plan.parts().filter(|(table, part)| {
         let table = &table.order.table.name;
         let is_mine = assignment.shard_of(table, part.key) == Some(shard);
-        is_mine
-            && !kept.contains_key(&PartName {
-                table,
-                key: part.key,
-            })
+        is_mine && !kept.contains_key(&PartName::new(table, part.key))
     });
     // A damaged part still says how many there are.
     let counts = joined.counts(&joined.done());
     let streams = plan.streams.iter().filter(|stream| {
-        let missing = counts.missing_of(plan.trace, &plan.planned_stream(stream), kept);
+        let missing = counts.missing_of(&plan.trace, &plan.planned_stream(stream), kept);
         let is_mine = assignment.shard_of_stream(&stream.source) == Some(shard);
         is_mine && missing.is_none_or(|missing| !missing.is_empty())
     });
@@ -287,10 +291,7 @@ fn todo<'a>(plan: &'a Plan, goal: &Goal<'_>, joined: &Joined<'_>, kept: &Parts) 
 /// these.
 fn check_listed(context: &Context, plan: &Plan, finished: &Parts) -> Result<()> {
     for (table, part) in plan.parts() {
-        let name = PartName {
-            table: &table.order.table.name,
-            key: part.key,
-        };
+        let name = PartName::new(&table.order.table.name, part.key);
         if let Some((expected, facts)) = part.sha256.zip(finished.get(&name)) {
             let path = plan.source.join(&part.source);
             check_sha256(&path, expected, facts.source.sha256)?;
@@ -340,7 +341,10 @@ fn resumable(error: Error) -> Error {
 fn work(run: &Run<'_>, todo: &[Work<'_>]) -> Result<Parts> {
     let mut made = Schedule::new(run, todo).convert_all()?;
     let mut parts = run.kept.clone();
-    parts.extend(made.iter().map(|(name, facts)| (*name, facts.clone())));
+    parts.extend(
+        made.iter()
+            .map(|(name, facts)| (name.clone(), facts.clone())),
+    );
     made.append(&mut run.derive_all(&parts)?);
     Ok(made)
 }

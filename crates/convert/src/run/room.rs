@@ -47,7 +47,7 @@ impl Room {
         let parts = plan.parts().filter(|(table, part)| {
             let name = &table.order.table.name;
             let is_done = done.contains(&PartName {
-                table: name,
+                table: name.as_str().into(),
                 key: part.key,
             });
             !is_done && is_mine(&|of| of.shard_of(name, part.key))
@@ -185,7 +185,7 @@ mod tests {
             file.set_len(size).unwrap();
         }
         let mut request = Request::new(source);
-        request.trace = Some(trace);
+        request.trace = Some(trace.clone());
         plan(&Context::new(), &request).unwrap()
     }
 
@@ -225,10 +225,7 @@ mod tests {
             Room::of(&context, &plan, &found, &out, run_options).replaced,
             100
         );
-        found.insert(PartName {
-            table: &table.order.table.name,
-            key: part.key,
-        });
+        found.insert(PartName::new(&table.order.table.name, part.key));
         let left = Room::of(&context, &plan, &found, &out, run_options);
         assert_eq!(
             (left.estimate.unwrap().bytes.0, left.replaced),

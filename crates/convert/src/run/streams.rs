@@ -22,11 +22,11 @@ struct Cutting<'a> {
     stream: &'a StreamPlan,
     made: Vec<MadePart>,
     /// How many parts each of its tables has so far.
-    counts: BTreeMap<&'static str, u32>,
+    counts: BTreeMap<String, u32>,
     /// The tables that have more parts, none of which is selected.
-    continued: BTreeSet<&'static str>,
+    continued: BTreeSet<String>,
     /// The numbers of the members that are parts, selected or not.
-    numbers: BTreeMap<&'static str, BTreeSet<u32>>,
+    numbers: BTreeMap<String, BTreeSet<u32>>,
     progress: ReadProgress,
 }
 
@@ -101,7 +101,7 @@ impl Run<'_> {
             }
             if cutting.counts.is_empty() {
                 let plans = self.plan.tables_of(stream);
-                let tables: Vec<&Table> = plans.map(|table| table.order.table).collect();
+                let tables: Vec<&Table> = plans.map(|table| &*table.order.table).collect();
                 let reason = format!("holds no {}", names_in_archives(&tables));
                 return Err(Error::new(ErrorKind::Misfit, reason)
                     .at(path)
@@ -130,8 +130,8 @@ impl Run<'_> {
         for part in &mut made {
             let source = &mut part.facts.source;
             (source.bytes, source.sha256) = (read.bytes, read.sha256);
-            let count = cutting.counts.get(part.name.table).copied();
-            part.facts.of = count.filter(|_| !cutting.continued.contains(part.name.table));
+            let count = cutting.counts.get(&*part.name.table).copied();
+            part.facts.of = count.filter(|_| !cutting.continued.contains(&*part.name.table));
             part.tag.clone_from(&tag);
             part.is_cut = true;
         }
@@ -139,8 +139,8 @@ impl Run<'_> {
             .plan
             .tables_of(stream)
             .map(|table| &*table.order.table.name);
-        let absent: Vec<&'static str> = tables
-            .filter(|table| !cutting.counts.contains_key(table))
+        let absent: Vec<&str> = tables
+            .filter(|table| !cutting.counts.contains_key(*table))
             .collect();
         if !absent.is_empty() {
             let source = FileFacts {
@@ -171,14 +171,20 @@ impl Run<'_> {
             let reason = format!("part {number}, and a table has at most {PARTS_LIMIT}");
             return wrong(reason, "rename it");
         }
-        let numbers = cutting.numbers.entry(&table.order.table.name).or_default();
+        let numbers = cutting
+            .numbers
+            .entry(table.order.table.name.clone())
+            .or_default();
         if !numbers.insert(number) {
             return wrong(
                 format!("a second member with the number {number}"),
                 "make an archive of what belongs together, with names that differ",
             );
         }
-        *cutting.counts.entry(&table.order.table.name).or_default() += 1;
+        *cutting
+            .counts
+            .entry(table.order.table.name.clone())
+            .or_default() += 1;
         let order = table.order.of_file(&path.to_string_lossy())?;
         let beginning = Beginning::of(source, order)?;
         let order = &beginning.order;
@@ -196,10 +202,7 @@ impl Run<'_> {
         path: &Path,
         text: &mut TableText<'_>,
     ) -> Result<()> {
-        let name = PartName {
-            table: &table.order.table.name,
-            key: number.into(),
-        };
+        let name = PartName::new(&table.order.table.name, number.into());
         if self.kept.contains_key(&name) || !self.plan.selects(number) {
             return text.pass_part(&mut cutting.progress);
         }
@@ -257,10 +260,12 @@ impl Run<'_> {
         while text.next_part()? {
             self.pass_or_convert(cutting, (table, order, number), path, &mut text)?;
             number += 1;
-            cutting.counts.insert(&table.order.table.name, number);
+            cutting
+                .counts
+                .insert(table.order.table.name.clone(), number);
             let selected = self.plan.selected.as_ref();
             if selected.is_some_and(|selected| !selected.goes_on(number)) {
-                cutting.continued.insert(&table.order.table.name);
+                cutting.continued.insert(table.order.table.name.clone());
                 break;
             }
         }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use tracelake_schema::TRACES;
 
 use super::*;
@@ -117,7 +119,7 @@ fn ranges_between_dates() {
 
 #[test]
 fn a_range_is_shown_as_it_is_typed() {
-    let of_dates = |trace: &&Trace| {
+    let of_dates = |trace: &&'static Arc<Trace>| {
         let mut tables = trace.tables.iter();
         tables.any(|table| {
             table
@@ -125,7 +127,7 @@ fn a_range_is_shown_as_it_is_typed() {
                 .is_some_and(|time| matches!(table.columns[time].kind, Kind::DateTime(_)))
         })
     };
-    let (dates, numbers): (Vec<&Trace>, Vec<&Trace>) = TRACES.iter().partition(of_dates);
+    let (dates, numbers): (Vec<&Arc<Trace>>, Vec<&Arc<Trace>>) = TRACES.iter().partition(of_dates);
     let shown = |trace: &Trace, text: &str| {
         text.parse::<TimeRange>()
             .unwrap()

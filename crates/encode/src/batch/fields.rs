@@ -51,7 +51,7 @@ pub(crate) fn chunk_rows(
     chunk: &[u8],
     records: &Records,
 ) -> Result<ChunkRows, ArrowError> {
-    let read = |(index, column): (usize, &'static Arc<Column>)| {
+    let read = |(index, column): (usize, &Arc<Column>)| {
         let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == Some(index)) {
             Some((position, field)) => ColumnFields {
@@ -143,7 +143,7 @@ impl ColumnValues {
 
 /// The fields of one column of a chunk.
 struct ColumnFields<'a> {
-    column: &'static Column,
+    column: &'a Column,
     /// Whether an empty field is a fault.
     mandatory: bool,
     /// Spellings that are accepted.
@@ -338,7 +338,7 @@ mod tests {
 
     /// The texts of these rows, read at once if they can be, and one by one.
     fn texts(rows: &[&[u8]], mandatory: bool) -> (Option<StringArray>, Vec<(usize, Fault)>) {
-        let table: &'static Table = machines();
+        let table: &Table = machines();
         let column = table
             .columns
             .iter()

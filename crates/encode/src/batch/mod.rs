@@ -50,7 +50,7 @@ pub struct BatchBuilder {
 
 impl BatchBuilder {
     /// Prepares for the rows of a table, whose Arrow schema is `schema`, in batches of `batch_rows`.
-    pub fn new(table: &'static Table, schema: &SchemaRef, batch_rows: usize) -> Self {
+    pub fn new(table: &Table, schema: &SchemaRef, batch_rows: usize) -> Self {
         Self {
             schema: schema.clone(),
             nodes: Node::of(&table.columns),

@@ -68,7 +68,7 @@ pub(super) struct Unknown<K: PhysicalKind> {
 /// The column chunk so far, compressed; the page so far, see [`PageBuffer`]; a dictionary of at most
 /// 1 MiB with some 4 MiB to look it up.
 pub(super) struct Encoder<K: PhysicalKind> {
-    pub(super) column: &'static Column,
+    pub(super) column: Arc<Column>,
     pub(super) descriptor: ColumnDescPtr,
     pub(super) codec: Codec,
     pub(super) cache: K::Cache,
@@ -97,15 +97,15 @@ pub(super) struct Encoder<K: PhysicalKind> {
 
 impl<K: PhysicalKind> Encoder<K> {
     pub(super) fn new(
-        column: &'static Column,
+        column: Arc<Column>,
         descriptor: ColumnDescPtr,
         codec: Codec,
         accept: Accept,
     ) -> Self {
         Self {
+            cache: K::Cache::new(&column, accept),
             column,
             codec,
-            cache: K::Cache::new(column, accept),
             dictionary: Dictionary::new(),
             indexed_values: 0,
             page: PageBuffer::new(MaxLevels::of(&descriptor)),
@@ -216,7 +216,7 @@ impl<K: PhysicalKind> Encoder<K> {
         self.is_undecided()
             && self.chunk.is_empty()
             && matches!(self.column.kind, Kind::Integer | Kind::DateTime(_))
-            && !is_id(self.column)
+            && !is_id(&self.column)
             && values >= UNREPEATED_ROWS
             && values - self.dictionary.len() <= values / UNREPEATED_BUT_ONE_IN
     }
@@ -226,7 +226,7 @@ impl<K: PhysicalKind> Encoder<K> {
     fn page_entries(&self) -> usize {
         if self.descriptor.max_rep_level() > 0 {
             PAGE_ITEMS
-        } else if is_id(self.column) || self.column.kind == Kind::Boolean {
+        } else if is_id(&self.column) || self.column.kind == Kind::Boolean {
             ID_PAGE_ROWS
         } else if self.is_undecided() {
             CHOOSING_PAGE_ROWS
@@ -334,7 +334,7 @@ impl<K: PhysicalKind> Encoder<K> {
     /// now on, as for the times after those of the rows that open a file.
     fn is_mostly_new(&self) -> bool {
         let new = self.dictionary.len() - self.indexed_values;
-        new * choice::try_plain_below_repeats::<K>(is_id(self.column)) >= self.page.count()
+        new * choice::try_plain_below_repeats::<K>(is_id(&self.column)) >= self.page.count()
     }
 
     /// The page in the smallest encoding.
@@ -344,7 +344,7 @@ impl<K: PhysicalKind> Encoder<K> {
             indices,
             &self.dictionary,
             self.indexed_values,
-            is_id(self.column),
+            is_id(&self.column),
             self.codec,
         )?)
     }
@@ -397,7 +397,7 @@ impl<K: PhysicalKind> Encoder<K> {
     /// Whether the values of the page so far are ascending. Only rows that are ordered by a time are said to be sorted.
     fn page_is_ascending(&self) -> bool {
         let is_kind = matches!(self.column.kind, Kind::Integer | Kind::DateTime(_));
-        if !is_kind || is_id(self.column) {
+        if !is_kind || is_id(&self.column) {
             return false;
         }
         let value = |index: &u32| self.dictionary.values().get(*index as usize);
@@ -414,7 +414,7 @@ impl<K: PhysicalKind> Encoder<K> {
         let values = self.dictionary.len() as u64;
         let repeats = values > 0 && values * BLOOM_FILTER_REPEATS <= rows;
         let is_row = self.descriptor.max_rep_level() == 0;
-        let filter = repeats && is_row && is_id(self.column) && !self.page.is_plain();
+        let filter = repeats && is_row && is_id(&self.column) && !self.page.is_plain();
         filter
             .then(|| K::bloom_filter(self.dictionary.values()))
             .flatten()

@@ -34,6 +34,8 @@ mod tests;
 mod text;
 mod text_cache;
 
+use std::sync::Arc;
+
 use parquet::schema::types::ColumnDescPtr;
 use tracelake_core::options::{Accept, Codec};
 use tracelake_schema::{Column, Kind, Zone};
@@ -46,7 +48,7 @@ pub(crate) use phases::{Append, ChunkFields, ColumnEncoder, SourceField};
 
 /// Makes the encoder of a column.
 pub(crate) fn encoder_of(
-    column: &'static Column,
+    column: Arc<Column>,
     descriptor: ColumnDescPtr,
     codec: Codec,
     accept: Accept,

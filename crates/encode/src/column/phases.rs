@@ -334,7 +334,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
         if let ChunkFields::Leaf(leaf) = fields {
             encoder.page.add_leaf(found, &leaf.levels);
             if leaf.levels.is_in_list() {
-                encoder.list_bytes += leaf.decoded_bytes(encoder.column);
+                encoder.list_bytes += leaf.decoded_bytes(&encoder.column);
             }
         } else if all_found {
             encoder.page.add_indices(found);
@@ -348,7 +348,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
 /// Parses a text by `parse`, which knows the plain spelling; says how it is spelled.
 #[inline(always)]
 fn spelled<K: PhysicalKind>(
-    column: &'static Column,
+    column: &Column,
     text: &[u8],
     accept: Accept,
     parse: impl FnOnce(&[u8]) -> std::result::Result<K::Parsed, Fault>,

@@ -26,7 +26,7 @@ use crate::selection;
 /// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
 pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
     let mut reader = JsonReader::new(line, columns.accept)?;
-    let mut named = NamedCells::new(columns.whole);
+    let mut named = NamedCells::new(&columns.whole);
     let text = reader.text;
     for (name, value) in reader.pairs(text)? {
         let (index, column) = reader.column(&mut named, name)?;
@@ -57,8 +57,8 @@ pub(crate) fn is_selected(
     columns: &JsonColumns,
     rules: &RowRules,
 ) -> Result<bool, Reject> {
-    let sample = rules.sample.map(|rule| rule.field.index);
-    let wanted = [sample, rules.time.map(|rule| rule.field.index)];
+    let sample = rules.sample.as_ref().map(|rule| rule.field.index);
+    let wanted = [sample, rules.time.as_ref().map(|rule| rule.field.index)];
     // A field is the key, or else the time.
     let slot = |field: &RuleField| usize::from(sample != Some(field.index));
     if let Some(texts) = direct::find(line, columns, wanted)
@@ -68,7 +68,7 @@ pub(crate) fn is_selected(
         return Ok(is_selected);
     }
     let mut reader = JsonReader::new(line, columns.accept)?;
-    let mut named = NamedCells::new(columns.whole);
+    let mut named = NamedCells::new(&columns.whole);
     let text = reader.text;
     let mut found = [None; 2];
     for (name, value) in reader.pairs(text)? {
@@ -82,17 +82,17 @@ pub(crate) fn is_selected(
     }
     selection::selects(rules, |field| {
         let cell = match found[slot(field)] {
-            Some(value) => reader.value(value, field.column),
-            None => null(field.column).map_err(|fault| Reject::new(reader.range_of(text), fault)),
+            Some(value) => reader.value(value, &field.column),
+            None => null(&field.column).map_err(|fault| Reject::new(reader.range_of(text), fault)),
         };
-        cell.map_err(|reject| reject.in_column(field.column))
+        cell.map_err(|reject| reject.in_column(&field.column))
     })
 }
 
 /// The value of a field with this text; `None` if it has a fault.
 fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
     match (text, field.column.kind) {
-        (None, _) => null(field.column).ok(),
+        (None, _) => null(&field.column).ok(),
         (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
         (Some(text), Kind::DateTime(zone)) => {
             date_time(str::from_utf8(text).ok()?.to_owned(), zone).ok()
@@ -133,11 +133,11 @@ impl<'a> JsonReader<'a> {
     }
 
     /// The column with an unparsed name.
-    fn column(
+    fn column<'c>(
         &self,
-        named: &mut NamedCells,
+        named: &mut NamedCells<'c>,
         name: &'a str,
-    ) -> Result<(usize, &'static Column), Reject> {
+    ) -> Result<(usize, &'c Arc<Column>), Reject> {
         let bad = |fault| Reject::new(self.range_of(name), fault);
         named
             .column(string(name).map_err(bad)?.as_ref())
@@ -145,11 +145,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Reads a struct.
-    fn object(
-        &mut self,
-        text: &'a str,
-        columns: &'static [Arc<Column>],
-    ) -> Result<Vec<Cell>, Reject> {
+    fn object(&mut self, text: &'a str, columns: &[Arc<Column>]) -> Result<Vec<Cell>, Reject> {
         let mut named = NamedCells::new(columns);
         for (name, value) in self.pairs(text)? {
             let (index, column) = self.column(&mut named, name)?;
@@ -164,7 +160,7 @@ impl<'a> JsonReader<'a> {
         })
     }
 
-    fn value(&mut self, text: &'a str, column: &'static Column) -> Result<Cell, Reject> {
+    fn value(&mut self, text: &'a str, column: &Column) -> Result<Cell, Reject> {
         let bad = |fault| Reject::new(self.range_of(text), fault);
         if text == "null" {
             return null(column).map_err(bad);

@@ -12,7 +12,7 @@ use crate::nodes::{Node, keys};
 #[derive(Debug, Clone)]
 pub(crate) struct JsonColumns {
     /// All columns that a row may have, and their names.
-    pub(super) whole: &'static [Arc<Column>],
+    pub(super) whole: Arc<[Arc<Column>]>,
     pub(super) keys: Vec<Vec<u8>>,
     /// Those that are read.
     pub(crate) nodes: Vec<Node>,
@@ -31,7 +31,7 @@ impl JsonColumns {
         });
         let is_some = order.table.columns.len() < whole.len();
         Self {
-            whole,
+            whole: Arc::clone(whole),
             keys: keys(whole),
             nodes: Node::of(&order.table.columns),
             kept: is_some.then(|| kept.collect()),
@@ -46,11 +46,11 @@ impl JsonColumns {
     }
 }
 
-impl From<&'static [Arc<Column>]> for JsonColumns {
+impl From<&Arc<[Arc<Column>]>> for JsonColumns {
     /// All columns.
-    fn from(whole: &'static [Arc<Column>]) -> Self {
+    fn from(whole: &Arc<[Arc<Column>]>) -> Self {
         Self {
-            whole,
+            whole: Arc::clone(whole),
             keys: keys(whole),
             nodes: Node::of(whole),
             kept: None,

@@ -48,7 +48,7 @@ pub(super) fn find<'a>(
     str::from_utf8(line).ok()?;
     let mut found = [None; 2];
     read(line, 0..line.len(), |reader| {
-        let seen = reader.fields(columns.whole, &columns.keys, |reader, index| {
+        let seen = reader.fields(&columns.whole, &columns.keys, |reader, index| {
             if !wanted.contains(&Some(index)) {
                 return reader.skip(DEPTH);
             }
@@ -101,7 +101,7 @@ impl<'a> DirectReader<'a> {
         rows: &mut RowFields,
     ) -> Option<()> {
         let seen = self.fields_of(
-            |index| nodes.get(index).map(|node| node.column),
+            |index| nodes.get(index).map(|node| &*node.column),
             keys,
             |reader, index| reader.value(&nodes[index], repetition, rows),
         )?;
@@ -123,7 +123,7 @@ impl<'a> DirectReader<'a> {
         kept: &[Option<usize>],
         rows: &mut RowFields,
     ) -> Option<()> {
-        let seen = self.fields(columns.whole, &columns.keys, |reader, index| {
+        let seen = self.fields(&columns.whole, &columns.keys, |reader, index| {
             match kept[index] {
                 Some(slot) => reader.value(&columns.nodes[slot], 0, rows),
                 None => reader.skip(DEPTH),
@@ -143,16 +143,16 @@ impl<'a> DirectReader<'a> {
     /// as bits.
     fn fields(
         &mut self,
-        columns: &'static [Arc<Column>],
+        columns: &[Arc<Column>],
         keys: &[Vec<u8>],
         value: impl FnMut(&mut Self, usize) -> Option<()>,
     ) -> Option<u64> {
         self.fields_of(|index| columns.get(index).map(|it| &**it), keys, value)
     }
 
-    fn fields_of(
+    fn fields_of<'c>(
         &mut self,
-        column: impl Fn(usize) -> Option<&'static Column>,
+        column: impl Fn(usize) -> Option<&'c Column>,
         keys: &[Vec<u8>],
         mut value: impl FnMut(&mut Self, usize) -> Option<()>,
     ) -> Option<u64> {
@@ -184,9 +184,9 @@ impl<'a> DirectReader<'a> {
     }
 
     /// Reads a key and its colon; returns the index of its column. The expected one needs no search.
-    fn key(
+    fn key<'c>(
         &mut self,
-        column: impl Fn(usize) -> Option<&'static Column>,
+        column: impl Fn(usize) -> Option<&'c Column>,
         keys: &[Vec<u8>],
         expected: usize,
     ) -> Option<usize> {

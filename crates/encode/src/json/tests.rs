@@ -12,7 +12,7 @@ use crate::reject::Reject;
 use crate::samples::{described, object};
 
 fn read(line: &str) -> Result<Row, Reject> {
-    row(line.as_bytes(), &(&*TABLE.columns).into())
+    row(line.as_bytes(), &(&TABLE.columns).into())
 }
 
 #[track_caller]
@@ -182,7 +182,7 @@ fn a_fault_names_its_column_and_its_place() {
             assert_eq!(shown, field, "{line}");
         }
     }
-    let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", &(&*TABLE.columns).into()).unwrap_err();
+    let broken = row(b"{\"time\":1,\"user\":\"\xff\"}", &(&TABLE.columns).into()).unwrap_err();
     assert_eq!(broken.fault, Fault::NotUtf8 { byte: 0xff });
     assert_eq!(broken.field().start, 18);
 }
@@ -207,7 +207,7 @@ fn every_cut_of_a_line_is_a_fault() {
     assert!(read(line).is_ok());
     for end in 0..line.len() {
         assert!(
-            row(&line.as_bytes()[..end], &(&*TABLE.columns).into()).is_err(),
+            row(&line.as_bytes()[..end], &(&TABLE.columns).into()).is_err(),
             "{end}"
         );
     }
@@ -224,7 +224,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_row_or_a_fault(line in any::<Vec<u8>>()) {
-        if let Err(reject) = row(&line, &(&*TABLE.columns).into()) {
+        if let Err(reject) = row(&line, &(&TABLE.columns).into()) {
             prop_assert!(line.get(reject.field()).is_some());
         }
     }

@@ -298,7 +298,7 @@ fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, 
     match field.column.kind {
         Kind::Struct | Kind::List => {
             let text = utf8(text).map_err(bad)?;
-            python::read(text, field.column, numbers)
+            python::read(text, &field.column, numbers)
         }
         Kind::Text => {
             let text = utf8(text).map_err(bad)?;
@@ -315,7 +315,7 @@ fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, 
             b"0" | b"False" => Ok(Cell::Boolean(false)),
             _ => Err(bad(Fault::NotPythonTruth)),
         },
-        Kind::Integer | Kind::Code | Kind::Float => numbers.read(field.column, text).map_err(bad),
+        Kind::Integer | Kind::Code | Kind::Float => numbers.read(&field.column, text).map_err(bad),
         Kind::DateTime(zone) => {
             let text = utf8(text).map_err(bad)?;
             date_time(text.to_owned(), zone).map_err(bad)
@@ -333,7 +333,7 @@ fn placed_cell(
 ) -> Result<Cell, Reject> {
     cell(field, text, numbers).map_err(|reject| {
         let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());
-        reject.with_field(at).in_column(field.column)
+        reject.with_field(at).in_column(&field.column)
     })
 }
 

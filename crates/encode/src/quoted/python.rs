@@ -12,7 +12,7 @@ use crate::reject::Reject;
 /// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
 pub(super) fn read(
     text: &str,
-    column: &'static Column,
+    column: &Column,
     numbers: &mut NumberReader,
 ) -> Result<Cell, Reject> {
     let mut reader = PythonReader {
@@ -36,7 +36,7 @@ struct PythonReader<'a, 'b> {
 }
 
 impl<'a> PythonReader<'a, '_> {
-    fn value(&mut self, column: &'static Column) -> Result<Cell, Reject> {
+    fn value(&mut self, column: &Column) -> Result<Cell, Reject> {
         let start = self.at;
         let next = self.peek();
         match (column.kind, next) {
@@ -76,7 +76,7 @@ impl<'a> PythonReader<'a, '_> {
     }
 
     /// Reads `{'name': value, ...}`.
-    fn named(&mut self, columns: &'static [Arc<Column>]) -> Result<Vec<Cell>, Reject> {
+    fn named(&mut self, columns: &[Arc<Column>]) -> Result<Vec<Cell>, Reject> {
         let start = self.at;
         self.at += 1;
         let mut named = NamedCells::new(columns);
@@ -112,7 +112,7 @@ impl<'a> PythonReader<'a, '_> {
     }
 
     /// Reads `[value, ...]`, or `[value ...]` as numpy prints it. All items have the same separator.
-    fn items(&mut self, column: &'static Column) -> Result<Vec<Cell>, Reject> {
+    fn items(&mut self, column: &Column) -> Result<Vec<Cell>, Reject> {
         self.at += 1;
         let mut items = Vec::new();
         let mut commas = None;

@@ -13,7 +13,7 @@ pub use float::float;
 pub use tracelake_core::date_time::date_time;
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
-fn sentinel(column: &'static Column, field: &[u8], fault: Fault) -> Option<&'static Sentinel> {
+fn sentinel<'a>(column: &'a Column, field: &[u8], fault: Fault) -> Option<&'a Sentinel> {
     if !matches!(fault, Fault::OutOfRange { .. }) {
         return None;
     }
@@ -71,7 +71,7 @@ impl AddAssign for OtherSpellings {
 /// Reads a field that isn't the integer of its kind, if another spelling means one: a sentinel, or a float without a
 /// fraction.
 pub(crate) fn other_spelling(
-    column: &'static Column,
+    column: &Column,
     field: &[u8],
     fault: Fault,
     accept: Accept,

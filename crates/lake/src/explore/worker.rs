@@ -78,7 +78,7 @@ pub(super) fn shard(index: u32) -> Command {
 /// A part that a worker has made: its number, its output, and its source.
 pub(super) type Made = BTreeSet<(u32, Digest, Digest)>;
 
-fn trace() -> &'static Trace {
+fn trace() -> &'static Arc<Trace> {
     let mut traces = TRACES.iter();
     let trace = traces.find(|trace| trace.tables.iter().any(|table| table.name == TABLE));
     trace.expect("a built-in trace")
@@ -231,10 +231,7 @@ impl Command {
         let joined = lake.join(context, &goal)?;
         let mut kept = joined.keep()?;
         let mine = |part: &&u32| shard.is_none_or(|shard| *part % shards == shard);
-        let named = |part: u32| PartName {
-            table: TABLE,
-            key: part.into(),
-        };
+        let named = |part: u32| PartName::new(TABLE, part.into());
         let todo: Vec<u32> = parts
             .iter()
             .filter(mine)

@@ -99,7 +99,7 @@ fn convert(
             context.warn(warning.clone());
         }
         let outcome = run::convert(&context, &plan, &conversion.out, conversion.run_options())?;
-        text(outcome.manifest.to_json()?)
+        text_of(&outcome.manifest)
     })
 }
 
@@ -148,10 +148,7 @@ fn commit(
         options.max_rejects = max_rejects;
         let commit = Commit::open(&work.context, &Location::parse(&lake)?, options)?;
         let committed = commit.finish()?;
-        committed.map_or_else(
-            || Ok("null".to_owned()),
-            |manifest| text(manifest.to_json()?),
-        )
+        committed.map_or_else(|| Ok("null".to_owned()), |manifest| text_of(&manifest))
     })
 }
 
@@ -165,7 +162,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
             .iter()
             .map(|(name, facts)| {
                 json!({
-                    "table": name.table, "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
+                    "table": &*name.table, "cell": facts.cell, "file_number": facts.file_number, "rows": facts.rows_out,
                     "rejected": facts.rows_rejected, "bytes": facts.output.bytes,
                     "source": facts.source.path, "source_bytes": facts.source.bytes,
                 })
@@ -180,7 +177,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
 fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, None, move |work| {
         let lake = Location::parse(&lake)?.within(&work.context);
-        text(verify::manifest_of(&lake)?.to_json()?)
+        text_of(&verify::manifest_of(&lake)?)
     })
 }
 
@@ -189,7 +186,8 @@ fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
 fn inspect_path(py: Python<'_>, path: OsString, trace: Option<&str>) -> PyResult<String> {
     let trace = trace.map(|name| schema::find_trace(py, name)).transpose()?;
     work(py, None, None, move |work| {
-        let inventory = inspect::inspect_as(&work.context, Location::parse(&path)?, trace)?;
+        let inventory =
+            inspect::inspect_as(&work.context, Location::parse(&path)?, trace.as_ref())?;
         serde_json::to_string(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))
     })
@@ -269,7 +267,7 @@ fn generate(
         form,
     };
     work(py, watch.as_ref(), None, move |work| {
-        let made = tracelake_generate::generate(&work.context, trace, &out, &options)?;
+        let made = tracelake_generate::generate(&work.context, &trace, &out, &options)?;
         let tables = made.tables.iter().map(|table| {
             json!({"name": table.name, "parts": table.parts, "rows": table.rows, "bytes": table.bytes})
         });
@@ -284,6 +282,14 @@ fn panic(py: Python<'_>) -> PyResult<()> {
     work(py, None, None, |_| -> Result<(), Error> {
         panic!("asked for")
     })
+}
+
+/// A manifest as JSON; its trace is remembered.
+fn text_of(manifest: &tracelake_lake::manifest::Manifest) -> tracelake_core::error::Result<String> {
+    if let Some(trace) = manifest.origin.find_trace() {
+        schema::remember(&trace);
+    }
+    text(manifest.to_json()?)
 }
 
 fn text(json: Vec<u8>) -> tracelake_core::error::Result<String> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::arrow_schema::ffi::FFI_ArrowSchema;
 use ::arrow_schema::{DataType, Field, FieldRef, Schema};
@@ -13,7 +14,6 @@ use tracelake_core::error::{Error, ErrorKind, escape};
 use tracelake_core::options::{did_you_mean, unknown_table};
 use tracelake_core::selection::ColumnNames;
 use tracelake_schema::arrow::arrow_schema as schema_of;
-use tracelake_schema::description::interned;
 use tracelake_schema::{Table, Trace, render, trace_names};
 
 use super::error::raised;
@@ -41,7 +41,7 @@ pub(crate) fn describe(
     table: Option<&str>,
     form: &str,
 ) -> PyResult<String> {
-    let trace = find_trace(py, trace)?;
+    let trace = &*find_trace(py, trace)?;
     let table = table.map(|name| find_table(py, trace, name)).transpose()?;
     match form {
         "text" => Ok(render::text(trace, table, render::WIDTH)),
@@ -70,7 +70,7 @@ pub(crate) fn duckdb_views(
     table: &str,
     files: &str,
 ) -> PyResult<String> {
-    let trace = find_trace(py, trace)?;
+    let trace = &*find_trace(py, trace)?;
     Ok(render::duckdb_views(
         trace,
         find_table(py, trace, table)?,
@@ -93,14 +93,15 @@ pub(crate) fn spark_pattern(path: &str) -> String {
 /// The columns of a table for people, as expressions for Spark: codes as names, times as timestamps.
 #[pyfunction]
 pub(crate) fn spark_named(py: Python<'_>, trace: &str, table: &str) -> PyResult<Vec<String>> {
-    let trace = find_trace(py, trace)?;
+    let trace = &*find_trace(py, trace)?;
     Ok(render::spark_named(trace, find_table(py, trace, table)?))
 }
 
 /// A value of a table's time column as people read it.
 #[pyfunction]
 pub(crate) fn shown_time(py: Python<'_>, trace: &str, table: &str, time: i64) -> PyResult<String> {
-    let table = find_table(py, find_trace(py, trace)?, table)?;
+    let trace = find_trace(py, trace)?;
+    let table = find_table(py, &trace, table)?;
     let column = table.time.map(|index| &table.columns[index]);
     Ok(column.map_or_else(|| time.to_string(), |column| shown(column, time)))
 }
@@ -114,7 +115,8 @@ pub(crate) fn arrow_schema<'py>(
     table: &str,
     of_paths: Vec<String>,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    let table = find_table(py, find_trace(py, trace)?, table)?;
+    let trace = find_trace(py, trace)?;
+    let table = find_table(py, &trace, table)?;
     let schema = schema_of(table);
     let own = schema.fields().iter().cloned();
     let of_paths = of_paths.into_iter().map(|name| {
@@ -136,28 +138,64 @@ const COLUMNS: &str = "?columns=";
 
 /// The trace of a name or a description file; or of `NAME@DIGEST`, which lakes and schemas of a description name. With
 /// `?columns=TABLE.COLUMN,…` after it, the trace has these columns.
-pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<&'static Trace> {
+pub(crate) fn find_trace(py: Python<'_>, name: &str) -> PyResult<Arc<Trace>> {
     if let Some((name, columns)) = name.split_once(COLUMNS) {
         let parsed = ColumnNames::from_str(columns);
         let columns = parsed.map_err(|reason| usage(py, reason, "open the lake again"))?;
         return Ok(find_trace(py, name)?.with_columns(columns.with_tables()));
     }
     if let Some((name, sha256)) = name.rsplit_once('@').filter(|(_, end)| is_digest(end)) {
-        return interned(sha256, name).ok_or_else(|| {
+        return remembered(name, sha256).ok_or_else(|| {
             let reason = format!("the description of {name} is not known in this process");
             usage(py, reason, "open the lake, or read the schema, again")
         });
     }
     // Its description may be on a server.
-    py.detach(|| given_trace(name))
-        .map_err(|error| raised(py, &error))
+    let trace = py.detach(|| given_trace(name));
+    let trace = trace.map_err(|error| raised(py, &error))?;
+    remember(&trace);
+    Ok(trace)
+}
+
+/// The most traces that are remembered; a lake or a schema of one that isn't has to be opened again.
+const MOST_REMEMBERED: usize = 64;
+
+/// The traces of descriptions that were read, the one that was used last at the end.
+static REMEMBERED: Mutex<Vec<Arc<Trace>>> = Mutex::new(Vec::new());
+
+/// Remembers the trace of a description, which lakes and schemas name by its digest.
+pub(crate) fn remember(trace: &Arc<Trace>) {
+    let Some(description) = &trace.description else {
+        return;
+    };
+    let mut traces = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
+    traces.retain(|known| !is_named(known, &trace.name, &description.sha256));
+    if traces.len() >= MOST_REMEMBERED {
+        traces.remove(0);
+    }
+    traces.push(Arc::clone(trace.whole.as_ref().unwrap_or(trace)));
+}
+
+fn remembered(name: &str, sha256: &str) -> Option<Arc<Trace>> {
+    let mut traces = REMEMBERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let index = traces
+        .iter()
+        .position(|known| is_named(known, name, sha256))?;
+    let trace = traces.remove(index);
+    traces.push(Arc::clone(&trace));
+    Some(trace)
+}
+
+fn is_named(trace: &Trace, name: &str, sha256: &str) -> bool {
+    let description = trace.description.as_ref();
+    trace.name == name && description.is_some_and(|known| known.sha256 == sha256)
 }
 
 fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn find_table(py: Python<'_>, trace: &'static Trace, name: &str) -> PyResult<&'static Table> {
+fn find_table<'a>(py: Python<'_>, trace: &'a Trace, name: &str) -> PyResult<&'a Table> {
     let table = trace.table(name).map(|table| &**table);
     table.ok_or_else(|| raised(py, &unknown_table(name, trace)))
 }

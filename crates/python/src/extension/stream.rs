@@ -35,8 +35,8 @@ struct Outcome {
 #[pyclass(frozen, module = "tracelake")]
 pub(crate) struct Reader {
     schema: SchemaRef,
-    trace: &'static str,
-    table: &'static str,
+    trace: String,
+    table: String,
     reader: Mutex<Option<PartReader>>,
     outcome: Arc<Outcome>,
 }
@@ -71,8 +71,8 @@ pub(crate) fn read_part(
     })?;
     Ok(Reader {
         schema: reader.schema(),
-        trace: &reader.trace().name,
-        table: &reader.table().name,
+        trace: reader.trace().name.clone(),
+        table: reader.table().name.clone(),
         reader: Mutex::new(Some(reader)),
         outcome,
     })
@@ -158,14 +158,14 @@ impl Reader {
 
     /// The name of the trace that was given or recognised.
     #[getter]
-    fn trace(&self) -> &'static str {
-        self.trace
+    fn trace(&self) -> &str {
+        &self.trace
     }
 
     /// The name of the table that was given or recognised.
     #[getter]
-    fn table(&self) -> &'static str {
-        self.table
+    fn table(&self) -> &str {
+        &self.table
     }
 
     /// The names of the columns.

@@ -23,7 +23,7 @@ const MAX_CELLS: usize = 1_000;
 pub(super) fn traces(
     spec: &FamilySpec,
     description: Option<&Arc<Description>>,
-) -> Result<Vec<Trace>> {
+) -> Result<Vec<Arc<Trace>>> {
     ensure!(!spec.trace.is_empty(), "no trace is described");
     ensure!(
         spec.trace.len() <= MAX_TRACES,
@@ -105,7 +105,7 @@ pub(super) fn traces(
             })
             .collect::<Result<_>>()
             .within("derived")?;
-        Ok(Trace {
+        Ok(Arc::new(Trace {
             name: trace_name(&trace.name)?,
             description: description.cloned(),
             family: family.clone(),
@@ -147,7 +147,7 @@ pub(super) fn traces(
             query_tables: Arc::clone(&query_tables),
             sample_keys: Arc::clone(&sample_keys),
             whole: None,
-        })
+        }))
     };
     let traces = spec
         .trace

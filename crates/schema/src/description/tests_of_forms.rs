@@ -350,15 +350,15 @@ fn a_description_has_no_built_in_name() {
     let taken = crate::trace_names().next().unwrap();
     let family = SMALL.replacen("family = \"small\"", &format!("family = \"{taken}\""), 1);
     let text = family.replacen("name = \"small-1\"", &format!("name = \"{taken}\""), 1);
-    let error = intern_new(&text).unwrap_err();
+    let error = read_new(&text).unwrap_err();
     assert_eq!(error.line(), Some(6));
     assert!(
         error.to_string().contains("a built-in trace has this name"),
         "{error}"
     );
     // A lake that was made before may have it.
-    let traces = intern(&text).unwrap();
-    assert_eq!(interned(&sha256(&text), taken), Some(&traces[0]));
+    let traces = read(&text).unwrap();
+    assert_eq!(traces[0].name, taken);
     assert_eq!(traces[0].description.as_ref().unwrap().text, text);
 }
 
@@ -366,11 +366,11 @@ fn a_description_has_no_built_in_name() {
 fn a_description_may_have_cells() {
     let cells = "document = \"a letter\"\n[trace.cells]\nnames = [\"east\", \"west\"]\n\
                  directory = \"small_{cell}\"\ndoc = \"A side.\"";
-    assert!(!crate::is_cell("west"));
     let text = SMALL.replacen("document = \"a letter\"", cells, 1);
-    let cells = intern(&text).unwrap()[0].cells.as_ref().unwrap();
+    let traces = read(&text).unwrap();
+    let cells = traces[0].cells.as_ref().unwrap();
     assert_eq!(cells.of_directory("small_west"), Some("west"));
-    assert!(crate::is_cell("west") && !crate::is_cell("north"));
+    assert_eq!(cells.find("north"), None);
     let digest = "0".repeat(64);
     let archive =
         format!("[[trace.archive]]\nnames = [\"all.tar\"]\nsha256 = \"{digest}\"\nsize = \"1\"\n");

@@ -44,7 +44,7 @@ pub fn markdown_text(text: &str) -> String {
 ///
 /// The tables are those of the first version; the others have the same ones.
 #[must_use]
-pub fn dictionary(family: &[Trace]) -> String {
+pub fn dictionary(family: &[&Trace]) -> String {
     let Some(first) = family.first() else {
         return String::new();
     };
@@ -287,7 +287,7 @@ fn samples(trace: &Trace) -> String {
 /// One table of a trace: its columns with types, units, codes, special values and meanings.
 #[must_use]
 pub fn table_section(trace: &Trace, table: &Table) -> String {
-    section(std::slice::from_ref(trace), table)
+    section(&[trace], table)
 }
 
 fn sources(trace: &Trace) -> String {
@@ -300,7 +300,7 @@ fn sources(trace: &Trace) -> String {
 }
 
 /// One table, with a note on each column that a version in `family` lacks.
-fn section(family: &[Trace], table: &Table) -> String {
+fn section(family: &[&Trace], table: &Table) -> String {
     let mut text = format!(
         "\n## {}\n\n{} Published in {}.\n\n{}\n\n",
         table.name,

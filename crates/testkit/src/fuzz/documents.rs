@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -190,6 +190,6 @@ fn planned() -> Plan {
 
 fn plan_of(source: &Path) -> Plan {
     let mut request = Request::new(source);
-    request.trace = Some(trace());
+    request.trace = Some(Arc::clone(trace()));
     plan(&context(), &request).unwrap()
 }

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tempfile::TempDir;
 use tracelake_convert::plan::{Request, plan};
@@ -93,7 +93,7 @@ fn lake() -> &'static TempDir {
             fs::write(part, text).unwrap();
         }
         let mut request = Request::new(source);
-        request.trace = Some(trace);
+        request.trace = Some(Arc::clone(trace));
         request.allow_missing = true;
         let run_options = RunOptions::default();
         convert(

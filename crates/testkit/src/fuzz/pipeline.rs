@@ -8,6 +8,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::setting::{context, directory, options, trace};
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
@@ -48,7 +49,7 @@ pub fn run(data: &[u8]) {
     fs::write(&path, gzip(&text, choices & 16 > 0)).unwrap();
 
     let mut request = Request::new(source.clone());
-    request.trace = Some(trace());
+    request.trace = Some(Arc::clone(trace()));
     request.settings.on_bad_row = OnBadRow::Reject;
     let codecs = [Codec::None, Codec::Snappy, Codec::Zstd(1), Codec::Zstd(3)];
     let codec = codecs[usize::from(choices >> 5) % 4];

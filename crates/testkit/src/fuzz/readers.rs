@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::setting::{context, directory, options, trace};
 use tracelake_convert::discover::checksums::Checksums;
@@ -104,7 +105,7 @@ fn schema_csv(path: &Path, bytes: &[u8]) {
             for field in &order.fields {
                 let index = field.index.expect("every column is read");
                 assert!(!std::mem::replace(&mut seen[index], true));
-                assert_eq!(field.column, &*table.columns[index]);
+                assert_eq!(field.column, table.columns[index]);
                 assert!(field.mandatory || !field.column.mandatory);
             }
             assert!(
@@ -155,7 +156,7 @@ fn resume(root: &Path, name: &str, bytes: &[u8]) {
     .unwrap();
     fs::write(&beside, "").unwrap();
     let mut request = Request::new(source.clone());
-    request.trace = Some(trace());
+    request.trace = Some(Arc::clone(trace()));
     let plan = plan(&context(), &request).unwrap();
     let run_options = RunOptions::default();
     let before = convert(&context(), &plan, &(&out).into(), run_options)

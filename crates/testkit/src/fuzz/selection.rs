@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::pipeline::{
     Bad, Value, check_output, check_rejects, ended, fields, gzip, records, rows, schema_csv, value,
@@ -97,7 +98,7 @@ fn check_class(
 ) -> u64 {
     let expected = Expected::of(table, fields, text, selection);
     let mut request = Request::new(source.to_owned());
-    request.trace = Some(trace());
+    request.trace = Some(Arc::clone(trace()));
     let settings = &mut request.settings;
     settings.on_bad_row = OnBadRow::Reject;
     settings.sample = selection.sample;

@@ -1,6 +1,7 @@
 //! What targets have in common: a trace, a directory, a context, and options from the input.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tempfile::TempDir;
 use tracelake_core::Context;
@@ -8,7 +9,7 @@ use tracelake_schema::{TRACES, Trace};
 
 /// The trace that targets convert: the first of the catalog that is published in parts alone.
 #[must_use]
-pub fn trace() -> &'static Trace {
+pub fn trace() -> &'static Arc<Trace> {
     let mut traces = TRACES.iter();
     traces
         .find(|trace| trace.in_parts())

@@ -4,6 +4,7 @@ pub(crate) mod keywords;
 mod values;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -567,7 +568,7 @@ impl ConvertArgs {
 
 impl InspectArgs {
     /// The trace of the source, if it is named.
-    pub(crate) fn trace(&self) -> Result<Option<&'static Trace>> {
+    pub(crate) fn trace(&self) -> Result<Option<Arc<Trace>>> {
         self.trace.as_deref().map(given_trace).transpose()
     }
 }
@@ -590,15 +591,13 @@ fn limited(context: &Context, threads: Option<u16>) -> Context {
 }
 
 impl SchemaArgs {
-    /// The trace and the table, where they are named.
-    pub(crate) fn subject(&self) -> Result<Option<(&'static Trace, Option<&'static Table>)>> {
-        let trace = self.trace.as_deref().map(given_trace).transpose()?;
-        let with_table = |trace| Ok((trace, self.table_of(trace)?));
-        trace.map(with_table).transpose()
+    /// The trace, where it is named.
+    pub(crate) fn subject(&self) -> Result<Option<Arc<Trace>>> {
+        self.trace.as_deref().map(given_trace).transpose()
     }
 
     /// The table of the trace, where it is named.
-    pub(crate) fn table_of(&self, trace: &'static Trace) -> Result<Option<&'static Table>> {
+    pub(crate) fn table_of<'a>(&self, trace: &'a Trace) -> Result<Option<&'a Table>> {
         let table = |name: &String| {
             let table = trace.table(name).map(|table| &**table);
             table.ok_or_else(|| unknown_table(name, trace))
@@ -628,7 +627,7 @@ impl SchemaArgs {
 }
 
 impl GenerateArgs {
-    pub(crate) fn trace(&self) -> Result<&'static Trace> {
+    pub(crate) fn trace(&self) -> Result<&'static Arc<Trace>> {
         find_trace(&self.trace)
     }
 

@@ -185,12 +185,7 @@ pub(crate) fn plan_text(
     for table in plan.tables.iter().filter(|table| !table.parts.is_empty()) {
         let bytes = sum(table.parts.iter().map(|part| part.bytes));
         let name = &table.order.table.name;
-        let is_done = |part: &&PartPlan| {
-            done.contains(&PartName {
-                table: name,
-                key: part.key,
-            })
-        };
+        let is_done = |part: &&PartPlan| done.contains(&PartName::new(name, part.key));
         let finished = table.parts.iter().filter(is_done).count() as u64;
         text += &format!(
             "{name}: {}, {}, fields as in {}",
@@ -282,7 +277,7 @@ fn stream_text(plan: &Plan, stream: &StreamPlan, done: &BTreeSet<PartName>) -> S
     );
     for table in plan.tables_of(stream) {
         let name = &table.order.table.name;
-        let finished = done.iter().filter(|done| done.table == name);
+        let finished = done.iter().filter(|done| *done.table == **name);
         let done = match finished.count() as u64 {
             0 => String::new(),
             done => format!("  ({} done)", several(done, "part")),

@@ -53,7 +53,7 @@ pub(crate) fn print_conversion_summary(
     outcome: &Outcome,
 ) {
     if reporter.is_json() {
-        reporter.json(&done(reporter, plan.trace, outcome));
+        reporter.json(&done(reporter, &plan.trace, outcome));
     } else if reporter.is_for_people() {
         summary(reporter, plan, out, outcome);
     }
@@ -65,7 +65,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
     let trace = manifest.origin.find_trace();
     if reporter.is_json() {
         if let Some(trace) = trace {
-            reporter.json(&done(reporter, trace, outcome));
+            reporter.json(&done(reporter, &trace, outcome));
         }
     } else if reporter.is_for_people() {
         say(&table_of_tables(manifest));
@@ -80,7 +80,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
         say_not_selected(manifest);
         say_rejected(manifest);
         if let Some(trace) = trace {
-            against_published(trace, manifest);
+            against_published(&trace, manifest);
         }
         let parts = several(manifest.parts().count() as u64, "part");
         let seconds = reporter.elapsed().as_secs_f64();
@@ -203,10 +203,10 @@ fn summary(reporter: &Reporter, plan: &Plan, out: &Location, outcome: &Outcome) 
     say_accepted(manifest);
     say_rows_not_derived(manifest);
     say_not_selected(manifest);
-    say_only_special(plan.trace, manifest);
+    say_only_special(&plan.trace, manifest);
     say_rejected(manifest);
     if *is_committed {
-        against_published(plan.trace, manifest);
+        against_published(&plan.trace, manifest);
     }
     let parts = manifest.parts().count();
     let kept = match parts.saturating_sub(*converted) {

@@ -87,7 +87,7 @@ pub(crate) fn say_verdict(verdict: &Verdict, with_source: bool, elapsed: Duratio
         ));
     }
     if let Some(trace) = verdict.manifest.origin.find_trace() {
-        against_published(trace, &verdict.manifest);
+        against_published(&trace, &verdict.manifest);
     }
     let rejected = match verdict.manifest.rows_rejected() {
         0 => String::new(),

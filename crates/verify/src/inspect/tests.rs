@@ -7,7 +7,7 @@ use tracelake_schema::{TRACES, Trace};
 use super::*;
 
 /// A trace that is published in parts, without cells.
-fn trace() -> &'static Trace {
+fn trace() -> &'static Arc<Trace> {
     TRACES.iter().find(|trace| trace.in_parts()).unwrap()
 }
 

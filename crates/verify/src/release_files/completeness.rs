@@ -236,7 +236,7 @@ mod tests {
             source: "somebody".to_owned(),
             not_of: Vec::new(),
         });
-        let mut trace = trace().clone();
+        let mut trace = (**trace()).clone();
         trace.tables = vec![Arc::new(table)];
         trace
     }

@@ -188,6 +188,7 @@ fn check_origin(origin: &Origin) -> Result<()> {
         description,
         synthetic: _,
         options: _,
+        described: _,
     } = origin;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
     for text in [tool, version, trace].into_iter().chain(description) {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use tracelake_core::error::ErrorKind;
 use tracelake_core::options::Layout;
 use tracelake_core::origin::Origin;
@@ -11,7 +13,7 @@ use tracelake_lake::manifest::PartFacts;
 use tracelake_schema::TRACES;
 
 /// The first trace of the catalog in which every table is published in parts.
-pub(super) fn trace() -> &'static Trace {
+pub(super) fn trace() -> &'static Arc<Trace> {
     TRACES.iter().find(|trace| trace.in_parts()).unwrap()
 }
 
@@ -200,7 +202,7 @@ fn licences_of_spdx_have_a_page() {
 #[test]
 fn a_licence_of_a_data_package_has_a_name() {
     let manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
-    let mut trace = trace().clone();
+    let mut trace = (**trace()).clone();
     for licence in ["CC-BY-4.0", "LicenseRef-own"] {
         trace.licence = licence.to_owned();
         let lake = ReleasedLake::new(&trace, &manifest).unwrap();

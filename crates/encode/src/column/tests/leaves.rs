@@ -158,7 +158,7 @@ fn texts_of_cells_are_rows_too() {
     let mut rows = builder(&file, 100);
     let line = br#"{"time":1,"share":1e-300,"done":false,"user":"\n","rules":[{"name":"\""},{"name":""}]}"#;
     let mut texts = RowTexts::new(&ROWS.columns);
-    texts.push(&crate::json::row(line, &(&*ROWS.columns).into()).unwrap());
+    texts.push(&crate::json::row(line, &(&ROWS.columns).into()).unwrap());
     assert!(rows.push_rows(&texts.text, &texts.rows).unwrap().is_empty());
     file.write(rows.finish().unwrap().unwrap()).unwrap();
     let file = Bytes::from(file.finish().unwrap());

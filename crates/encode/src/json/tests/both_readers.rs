@@ -28,7 +28,7 @@ fn some_columns() -> JsonColumns {
     JsonColumns {
         nodes: Node::of(&TABLE.columns[first..]),
         kept: Some(kept.collect()),
-        ..(&*TABLE.columns).into()
+        ..(&TABLE.columns).into()
     }
 }
 
@@ -55,7 +55,7 @@ fn batch(json: &JsonColumns, text: &[u8], rows: &RowFields) -> Option<(RecordBat
 fn read_directly(line: &[u8]) -> bool {
     select(line);
     read_columns(line, &some_columns());
-    read_columns(line, &(&*TABLE.columns).into())
+    read_columns(line, &(&TABLE.columns).into())
 }
 
 #[track_caller]
@@ -111,7 +111,7 @@ fn select(line: &[u8]) {
     let read = |kept| {
         let columns = JsonColumns {
             kept: Some(kept),
-            ..(&*TABLE.columns).into()
+            ..(&TABLE.columns).into()
         };
         row(line, &columns).ok().map(|row| row.cells)
     };
@@ -121,11 +121,11 @@ fn select(line: &[u8]) {
     let (by_key, by_time) = (
         RowRules {
             time: None,
-            ..rules
+            ..rules.clone()
         },
         RowRules {
             sample: None,
-            ..rules
+            ..rules.clone()
         },
     );
     let sampled = read(key).and_then(|cells| selects(by_key, cells));
@@ -134,7 +134,7 @@ fn select(line: &[u8]) {
         (Some(true), Some(cells)) => selects(by_time, cells),
         _ => None,
     };
-    let found = is_selected(line, &(&*TABLE.columns).into(), &rules).ok();
+    let found = is_selected(line, &(&TABLE.columns).into(), &rules).ok();
     assert_eq!(found, expected, "{}", line.escape_ascii());
 }
 
@@ -213,14 +213,14 @@ fn numbers_end_where_those_of_json_do() {
 }
 
 /// A list of numbers that may be NULL.
-static SHARES: LazyLock<[Arc<Column>; 1]> = LazyLock::new(|| {
+static SHARES: LazyLock<Arc<[Arc<Column>]>> = LazyLock::new(|| {
     let item = column("item", Kind::Float, false, []);
-    [Arc::new(column("shares", Kind::List, false, [item]))]
+    [Arc::new(column("shares", Kind::List, false, [item]))].into()
 });
 
 #[test]
 fn numbers_in_lists_are_those_of_the_plain_reader() {
-    let json = JsonColumns::from(&SHARES[..]);
+    let json = JsonColumns::from(&*SHARES);
     let read = |items: &str| {
         let line = format!("{{\"shares\":[{items}]}}");
         let mut rows = RowFields::new(&json.nodes);

@@ -80,7 +80,7 @@ fn a_table_that_is_published_by_cell_has_a_cell_above_the_file_number() {
             directory: "moon_{cell}".to_owned(),
             doc: "The crater.".to_owned(),
         }),
-        ..TRACES[0].clone()
+        ..(*TRACES[0]).clone()
     };
     let ddl = spark(trace, Some(&table()));
     assert!(
@@ -146,7 +146,7 @@ fn the_expressions_of_a_view_follow_the_description() {
     }];
     let trace = &crate::Trace {
         epoch: None,
-        ..TRACES[0].clone()
+        ..(*TRACES[0]).clone()
     };
     let duckdb = |column: &Column| selected(trace, column, &DUCKDB).join("; ");
     let plain = column(Kind::Integer, None, "INTEGER");
