@@ -134,6 +134,14 @@ fn is_hidden(letter: char) -> bool {
     letter.is_control() || turns
 }
 
+/// A text that may be left out.
+pub(super) fn optional(
+    text: Option<&str>,
+    read: fn(&str) -> Result<String>,
+) -> Result<Option<String>> {
+    text.map(read).transpose()
+}
+
 /// A text that is printed as it reads.
 pub(super) fn printable(text: &str) -> Result<String> {
     if let Some(letter) = text.chars().find(|letter| is_hidden(*letter)) {
