@@ -14,7 +14,7 @@ use tracelake_schema::{TRACES, Trace};
 use tracelake_testkit::{Scratch, convert, generate, read_output, run, shared, tree};
 
 /// The traces that are published as JSON and as Parquet, and can be generated.
-fn published_in_two_forms() -> impl Iterator<Item = &'static Trace> {
+fn published_in_two_forms() -> impl Iterator<Item = &'static Arc<Trace>> {
     TRACES.iter().filter(|trace| {
         let mut tables = trace.tables.iter();
         tables.any(|table| table.parquet && !table.synthetic.is_empty())

@@ -15,7 +15,7 @@ use tracelake_testkit::{
 };
 
 fn trace() -> &'static Trace {
-    let is_published = |trace: &&Trace| trace.tables.iter().any(|table| table.parquet);
+    let is_published = |trace: &&Arc<Trace>| trace.tables.iter().any(|table| table.parquet);
     TRACES.iter().find(is_published).unwrap()
 }
 

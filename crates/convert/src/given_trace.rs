@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::find_trace;
 use tracelake_location::Location;
-use tracelake_schema::Trace;
-use tracelake_schema::description::{MAX_BYTES, read_new};
+use tracelake_schema::description::MAX_BYTES;
+use tracelake_schema::{Trace, read_new};
 
 /// The end of the name of a description.
 const ENDING: &str = ".toml";

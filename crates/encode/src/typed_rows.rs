@@ -96,7 +96,7 @@ pub(crate) struct LeafValues {
 
 impl LeafValues {
     /// No rows of a leaf.
-    pub(crate) fn new(leaf: Leaf) -> Self {
+    pub(crate) fn new(leaf: &Leaf) -> Self {
         Self {
             levels: Levels::new(leaf.most),
             data: LeafData::Values(TypedValues::new(leaf.column.kind)),
@@ -105,7 +105,7 @@ impl LeafValues {
 
     /// Rows in which the leaf is NULL, or has the values `one`.
     pub(crate) fn of_rows(leaf: &Leaf, rows: usize, one: Option<&TypedValues>) -> Self {
-        let mut made = Self::new(*leaf);
+        let mut made = Self::new(leaf);
         match one {
             Some(value) => {
                 made.levels.push_rows(rows);
@@ -212,10 +212,10 @@ pub struct TypedRows {
 impl TypedRows {
     /// No rows of a table.
     #[must_use]
-    pub fn new(table: &'static Table) -> Self {
+    pub fn new(table: &Table) -> Self {
         let leaves = leaves(&Node::of(&table.columns)).into_iter();
         Self {
-            leaves: leaves.map(LeafValues::new).collect(),
+            leaves: leaves.map(|leaf| LeafValues::new(&leaf)).collect(),
             rows: 0,
             others: OtherSpellings::default(),
         }

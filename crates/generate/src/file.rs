@@ -153,7 +153,7 @@ impl Container {
         })
     }
 
-    fn parquet(out: &Path, table: &'static Table, path: &str) -> Result<Self> {
+    fn parquet(out: &Path, table: &Table, path: &str) -> Result<Self> {
         let file = Temporary::create(out.join(path))?;
         let path = file.path.clone();
         let created = ParquetFile::create(file, table);

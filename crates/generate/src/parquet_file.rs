@@ -26,7 +26,7 @@ const GROUP_ROWS: usize = 65_536;
 /// A Parquet file that rows are appended to.
 pub(crate) struct ParquetFile<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    columns: Vec<&'static Column>,
+    columns: Vec<Arc<Column>>,
     /// The leaves of all columns.
     leaves: Vec<Leaf>,
     /// Rows of the current row group.
@@ -34,11 +34,11 @@ pub(crate) struct ParquetFile<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetFile<W> {
-    pub(crate) fn create(file: W, table: &'static Table) -> io::Result<Self> {
-        let columns: Vec<&Column> = table
+    pub(crate) fn create(file: W, table: &Table) -> io::Result<Self> {
+        let columns: Vec<Arc<Column>> = table
             .fields
             .iter()
-            .map(|&index| &*table.columns[index])
+            .map(|&index| Arc::clone(&table.columns[index]))
             .collect();
         let fields = columns.iter().map(|column| field(&column.content, column));
         let fields = fields.collect::<Result<_>>().map_err(disk_error)?;

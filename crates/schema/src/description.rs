@@ -5,10 +5,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use crate::digest::hex;
-use crate::{Description, Trace, trace_names};
+use crate::{Description, Trace};
 use fault::Fault;
 use spec::FamilySpec;
-pub(crate) use words::is_identifier;
 
 mod column;
 mod family;
@@ -16,16 +15,12 @@ mod fault;
 mod files;
 mod lists;
 mod looks;
-#[cfg(test)]
-mod mutated;
 mod queries;
 mod sample;
 mod spec;
 mod table;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_of_forms;
 mod words;
 
 pub use column::{ADDED_COLUMNS, MOST_COLUMNS};
@@ -59,15 +54,13 @@ pub fn read(text: &str) -> Result<Vec<Arc<Trace>>, DescriptionError> {
     family::traces(&spec, Some(&description)).map_err(|fault| fault.of(text))
 }
 
-/// Reads a description as [`read`] does, for a new lake. A lake that was made before keeps the name of its trace even
-/// if a later program has a built-in trace of that name.
-///
-/// # Errors
-/// As [`read`]; if a trace has the name of a built-in one.
-pub fn read_new(text: &str) -> Result<Vec<Arc<Trace>>, DescriptionError> {
+/// Reads a description as [`read`] does, of traces whose names aren't taken.
+pub(crate) fn read_named(
+    text: &str,
+    is_taken: impl Fn(&str) -> bool,
+) -> Result<Vec<Arc<Trace>>, DescriptionError> {
     let spec = spec_of(text)?;
-    let known = |name: &str| trace_names().any(|known| known == name);
-    if let Some(taken) = spec.trace.iter().find(|trace| known(&trace.name)) {
+    if let Some(taken) = spec.trace.iter().find(|trace| is_taken(&trace.name)) {
         let reason = "name: a built-in trace has this name; choose another one";
         let fault = Fault::new(reason).within_named(&taken.name);
         return Err(fault.of(text));

@@ -35,14 +35,16 @@ pub mod description;
 pub mod digest;
 mod looks;
 mod model;
+mod names;
 mod naming;
+mod parts;
 mod projection;
 pub mod render;
 pub mod sample;
 mod separator;
 mod traces;
 
-pub use cells::{Cells, cell_name};
+pub use cells::Cells;
 pub use looks::{Looks, TextPattern};
 pub use model::{
     Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure,
@@ -50,10 +52,11 @@ pub use model::{
     QueryColumn, QueryTable, Range, Reference, Rule, SampleKey, Sentinel, Spelling, Syntax, Table,
     Trace, Zone,
 };
+pub use names::cell_name;
 pub use naming::{Capture, Claim, NamePattern, Naming};
 pub use separator::{Fields, Separator, SeparatorText};
 pub use traces::{
-    TRACES, Traces, TracesIter, example_name, simulated_trace_names, trace, trace_names,
+    TRACES, Traces, TracesIter, example_name, read_new, simulated_trace_names, trace, trace_names,
 };
 
 /// The file that marks a directory as a synthetic trace: `tracelake generate` writes it, and

@@ -1,6 +1,5 @@
 //! The names of files as patterns: `readings-{n}-of-{total}.csv.gz`.
 
-use crate::Table;
 use crate::calendar::{day_since_1970, days_since_1970};
 
 /// The names of a table's files.
@@ -302,32 +301,6 @@ impl Naming {
             total: Some(reading.total.unwrap_or(count)),
             values,
             date: None,
-        }
-    }
-}
-
-impl Table {
-    /// Whether the value of a column comes from the name of the file.
-    #[must_use]
-    pub fn has_captures(&self) -> bool {
-        let mut columns = self.columns.iter();
-        columns.any(|column| column.spelling.capture.is_some())
-    }
-
-    /// The value that the name of a file gives to a column; `None` if it gives none.
-    #[must_use]
-    pub fn captured(&self, name: &str, capture: &str) -> Option<String> {
-        let claims = self.naming.claims(name);
-        let [claim] = &claims[..] else { return None };
-        match capture {
-            "n" => Some(claim.number.to_string()),
-            "total" => claim.total.map(|total| total.to_string()),
-            "date" => claim.date.clone(),
-            _ => {
-                let mut captures = self.naming.captures.iter();
-                let index = captures.position(|known| known.name == capture)?;
-                claim.values.get(index).cloned().flatten()
-            }
         }
     }
 }

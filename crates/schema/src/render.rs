@@ -25,7 +25,7 @@ struct Partition {
     name: &'static str,
     doc: String,
     /// Its value, from the name of a file in DuckDB; NULL where the name doesn't say.
-    duckdb: &'static str,
+    in_duckdb: &'static str,
     spark_type: &'static str,
 }
 
@@ -35,14 +35,14 @@ fn partitions(trace: &Trace, table: &Table) -> Vec<Partition> {
     let cell = trace.cells_of(table).map(|cells| Partition {
         name: "cell",
         doc: format!("{} {PLACE}", cells.doc),
-        duckdb: "NULLIF(regexp_extract(filename, \
+        in_duckdb: "NULLIF(regexp_extract(filename, \
                  '[/\\\\]cell=([a-z0-9_]+)[/\\\\](file_number=[0-9]+[/\\\\])?[^/\\\\]*$', 1), '')",
         spark_type: "STRING",
     });
     let number = Partition {
         name: "file_number",
         doc: format!("Number of the part that the row was published in. {PLACE}"),
-        duckdb: "CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER)",
+        in_duckdb: "CAST(regexp_extract(filename, 'part-([0-9]+)[^/\\\\]*$', 1) AS INTEGER)",
         spark_type: "INT",
     };
     cell.into_iter().chain([number]).collect()

@@ -6,7 +6,7 @@ use std::slice::Iter;
 use std::sync::{Arc, OnceLock};
 
 use crate::Trace;
-use crate::description;
+use crate::description::{self, DescriptionError};
 
 /// Every trace that is built in, family by family in the order of their names, the current version of each
 /// first.
@@ -191,6 +191,15 @@ pub fn trace(name: &str) -> Option<&'static Arc<Trace>> {
     let mut families = EMBEDDED.iter();
     let family = families.find(|family| family.names.traces.contains(&name))?;
     family.traces().iter().find(|trace| trace.name == name)
+}
+
+/// Reads a description as [`description::read`] does, for a new lake. A lake that was made before keeps the name of its
+/// trace even if a later program has a built-in trace of that name.
+///
+/// # Errors
+/// As [`description::read`]; if a trace has the name of a built-in one.
+pub fn read_new(text: &str) -> Result<Vec<Arc<Trace>>, DescriptionError> {
+    description::read_named(text, |name| trace_names().any(|known| known == name))
 }
 
 /// The names of [`TRACES`], in their order. Nothing is parsed.

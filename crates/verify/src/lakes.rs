@@ -62,7 +62,7 @@ pub(super) struct Compared {
 /// A batch of rows of each lake; where tables differ, the rows of one bucket in 4,096.
 pub(super) fn compare(
     context: &Context,
-    trace: &'static Trace,
+    trace: &Trace,
     lake: Lake<'_>,
     other: Lake<'_>,
 ) -> Result<Compared> {

@@ -104,7 +104,7 @@ impl Verdict {
     fn compare_with(
         &mut self,
         context: &Context,
-        trace: &'static Trace,
+        trace: &Trace,
         (root, other_root): (&Location, &Location),
         other: Manifest,
     ) -> Result<()> {

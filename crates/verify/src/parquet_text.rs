@@ -53,8 +53,8 @@ impl ParquetText {
             .filter(|(index, _)| in_file(*index))
             .map(|(_, column)| column);
         let rules = [
-            order.rules.sample.map(|rule| rule.field),
-            order.rules.time.map(|rule| rule.field),
+            order.rules.sample.as_ref().map(|rule| &rule.field),
+            order.rules.time.as_ref().map(|rule| &rule.field),
         ];
         let rules = rules.into_iter().flatten().filter(|field| {
             field.position.is_some() && order.table.column(&field.column.name).is_none()

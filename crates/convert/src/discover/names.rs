@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracelake_core::digest::Digest;
 use tracelake_core::part_key::CellName;
 use tracelake_location::Location;
-use tracelake_schema::{Archive, Files, TRACES, Table, Trace};
+use tracelake_schema::{Archive, Files, TRACES, Table, Trace, cell_name};
 use tracelake_source::ARCHIVES;
 
 /// The names in a source that are ours.
@@ -256,11 +256,7 @@ pub(super) fn stem_table(name: &str, trace: Option<&Arc<Trace>>) -> Option<Strin
 pub(super) fn cell_of(directory: &Location, trace: Option<&Arc<Trace>>) -> Option<CellName> {
     let name = directory.name_or_bucket()?;
     let mut cells = traces(name, trace).filter_map(|trace| trace.cells.as_ref());
-    cells.find_map(|cells| {
-        cells
-            .of_directory(name)
-            .and_then(tracelake_schema::cell_name)
-    })
+    cells.find_map(|cells| cells.of_directory(name).and_then(cell_name))
 }
 
 #[cfg(test)]

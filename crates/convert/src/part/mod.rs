@@ -151,7 +151,7 @@ impl<'b> PartRows<'_, 'b> {
                 Box::new(BlockReader::new(text, builder, on_bad_row, progress))
             }
             Self::Parquet(part) => {
-                let builder = builder(RowSource::Rows(order.table));
+                let builder = builder(RowSource::Rows(&order.table));
                 Box::new(part.blocks(order, builder, on_bad_row, progress))
             }
         }

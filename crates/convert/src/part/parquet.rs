@@ -203,7 +203,7 @@ fn bad_row(reject: &RowReject, first_chunk: Option<BadShare>) -> BadRow<'_> {
         },
         raw: Cow::Borrowed(&reject.raw),
         value: Cow::Borrowed(&reject.value),
-        column: Some(reject.column),
+        column: Some(Arc::clone(&reject.column)),
         inner: Cow::Borrowed(&reject.inner),
         fault: reject.fault,
         first_chunk,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::part_key::{CellName, of_cell};
-use tracelake_schema::{Cells, Files, Trace};
+use tracelake_schema::{Cells, Files, Trace, cell_name};
 
 use super::Request;
 use crate::discover::{FoundPart, FoundSource, FoundTable, Skipped};
@@ -77,15 +77,12 @@ fn known_cell(name: &str, trace: &Trace) -> Result<CellName> {
         let reason = format!("{} is not published by cell", trace.name);
         return Err(Error::new(ErrorKind::Usage, reason).hint("leave --cell out"));
     };
-    cells
-        .find(name)
-        .and_then(tracelake_schema::cell_name)
-        .ok_or_else(|| {
-            let name = escape(name.as_bytes(), 80);
-            let reason = format!("{} has no cell '{name}'", trace.name);
-            let known = format!("its cells are {}", cells.names.join(", "));
-            Error::new(ErrorKind::Usage, reason).hint(known)
-        })
+    cells.find(name).and_then(cell_name).ok_or_else(|| {
+        let name = escape(name.as_bytes(), 80);
+        let reason = format!("{} has no cell '{name}'", trace.name);
+        let known = format!("its cells are {}", cells.names.join(", "));
+        Error::new(ErrorKind::Usage, reason).hint(known)
+    })
 }
 
 /// Skips tables that are published in one file for all cells.

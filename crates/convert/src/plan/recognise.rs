@@ -87,11 +87,7 @@ fn table_of_rows(
 }
 
 /// The table that has the columns of a Parquet file, and no others.
-fn table_of_columns(
-    request: &Request,
-    root: &Location,
-    found: &FoundTable,
-) -> Result<&'static str> {
+fn table_of_columns(request: &Request, root: &Location, found: &FoundTable) -> Result<String> {
     let file = found.parts.first().map(|part| root.join(&part.file.path));
     let file = file.unwrap_or_else(|| request.source.clone());
     let opened = read_footer(RandomAccess::open(&file)?, Writer::Any);
@@ -106,18 +102,18 @@ fn table_of_columns(
             .map(|&index| &*table.columns[index].content);
         table.parquet && fields.collect::<BTreeSet<_>>() == columns
     };
-    let traces = match request.trace {
+    let traces: Vec<&Arc<Trace>> = match &request.trace {
         Some(trace) => vec![trace],
         None => TRACES.iter().collect(),
     };
     let tables = traces.into_iter().flat_map(|trace| &trace.tables);
-    let names: BTreeSet<&'static str> = tables
+    let names: BTreeSet<&str> = tables
         .filter(has_columns)
         .map(|table| &*table.name)
         .collect();
     let mut names = names.into_iter();
     match (names.next(), names.next()) {
-        (Some(name), None) => Ok(name),
+        (Some(name), None) => Ok(name.to_owned()),
         _ => {
             let columns: Vec<&str> = columns.into_iter().collect();
             let shown = first_few(&columns, |name| escape(name.as_bytes(), 80));

@@ -181,10 +181,7 @@ impl Run<'_> {
             &mut progress,
         )?;
         progress.report(fingerprint.bytes);
-        let name = PartName {
-            table: &table.order.table.name,
-            key: part.key,
-        };
+        let name = PartName::new(&table.order.table.name, part.key);
         let source = recorded(part, fingerprint);
         let mut made = written.sync(name, source, Staging::close)?;
         made.facts.in_all = part.in_all;

@@ -25,9 +25,9 @@ pub(super) enum Meaning {
 }
 
 /// A step from a column to what it contains.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Step {
-    Field(&'static str),
+    Field(String),
     Item,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Step {
 pub(super) struct LeafField {
     pub(super) leaf: Leaf,
     /// The column of the table that it is in.
-    pub(super) column: &'static Column,
+    pub(super) column: Arc<Column>,
     /// The steps from that column to the leaf.
     pub(super) path: Vec<Step>,
     /// Its number among the columns of the file.
@@ -59,7 +59,7 @@ pub(super) fn leaves_of(
     let mut search = Search {
         schema,
         accept,
-        column: node.column,
+        column: &node.column,
         found: Vec::new(),
     };
     let (at, index) = field_of(schema.root_schema(), &node.column.content, 0)
@@ -148,7 +148,7 @@ impl Around {
 struct Search<'a> {
     schema: &'a SchemaDescriptor,
     accept: Accept,
-    column: &'static Column,
+    column: &'a Arc<Column>,
     found: Vec<LeafField>,
 }
 
@@ -187,7 +187,7 @@ impl Search<'_> {
             Kind::Struct if field.is_group() => {
                 for inner in &node.fields {
                     let (at, index) = field_of(field, &inner.column.content, index)?;
-                    let step = Step::Field(&inner.column.name);
+                    let step = Step::Field(inner.column.name.clone());
                     self.take(inner, at, index, &around.below(step))?;
                 }
                 Ok(())
@@ -218,7 +218,7 @@ impl Search<'_> {
 
     fn take_leaf(&mut self, node: &Node, index: usize, around: &Around) -> Result<(), String> {
         let descriptor = self.schema.column(index);
-        let cast = Cast::of(node.column, &descriptor, self.accept)?;
+        let cast = Cast::of(&node.column, &descriptor, self.accept)?;
         let mut meanings = around.meanings.clone();
         meanings.push(Meaning::Value);
         let levels = usize::try_from(descriptor.max_def_level()).unwrap_or_default();
@@ -229,10 +229,10 @@ impl Search<'_> {
         );
         self.found.push(LeafField {
             leaf: Leaf {
-                column: node.column,
+                column: Arc::clone(&node.column),
                 most: node.levels,
             },
-            column: self.column,
+            column: Arc::clone(self.column),
             path: around.path.clone(),
             index,
             descriptor,

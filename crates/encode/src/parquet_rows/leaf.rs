@@ -101,7 +101,7 @@ impl<R: ChunkReader> LeafReader<R> {
     /// If there are fewer.
     pub(super) fn read(&mut self, rows: usize) -> Result<LeafChunk> {
         let mut chunk = LeafChunk {
-            values: LeafValues::new(self.field.leaf),
+            values: LeafValues::new(&self.field.leaf),
             faults: Vec::new(),
         };
         let found = match self.field.descriptor.max_rep_level() {

@@ -97,7 +97,7 @@ pub struct RowReject {
     /// Its number in the file, from 1.
     pub row: u64,
     /// The column of the faulty value.
-    pub column: &'static Column,
+    pub column: Arc<Column>,
     /// The part of the column, such as `.cpus` or `[1].name`; empty if the column is a single value.
     pub inner: String,
     /// The fault.
@@ -141,15 +141,18 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             }
             for leaf in leaves(std::slice::from_ref(node)) {
                 sources.push(match order.captured(index) {
-                    Some(value) => LeafSource::Name(leaf, captured(leaf, value)),
+                    Some(value) => {
+                        let values = captured(&leaf, value);
+                        LeafSource::Name(leaf, values)
+                    }
                     None => LeafSource::Absent(leaf),
                 });
             }
         }
         let in_lake = sources.len();
         let rules = [
-            order.rules.sample.map(|rule| rule.field),
-            order.rules.time.map(|rule| rule.field),
+            order.rules.sample.as_ref().map(|rule| &rule.field),
+            order.rules.time.as_ref().map(|rule| &rule.field),
         ];
         for field in rules.into_iter().flatten() {
             let is_known = nodes
@@ -182,7 +185,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             nodes,
             sources,
             in_lake,
-            rules: order.rules,
+            rules: order.rules.clone(),
             group: 0,
             left: 0,
             before: 0,
@@ -302,14 +305,18 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
     /// Whether rules select each row; `None` where the key or the time has a fault.
     fn selected(&self, leaves: &[LeafChunk], rows: usize) -> Vec<Option<bool>> {
         let rules = [
-            self.rules.sample.map(|rule| rule.field),
-            self.rules.time.map(|rule| rule.field),
+            self.rules.sample.as_ref().map(|rule| &rule.field),
+            self.rules.time.as_ref().map(|rule| &rule.field),
         ];
         let fields = rules.into_iter().flatten().filter_map(|field| {
             let mut nodes = self.nodes.iter();
             let node = nodes.find(|node| node.column.name == field.column.name)?;
             let leaf = &leaves[node.leaves.start];
-            Some((&field.column.name, leaf, leaf.values.levels.values_by_row()))
+            Some((
+                &*field.column.name,
+                leaf,
+                leaf.values.levels.values_by_row(),
+            ))
         });
         let fields: Vec<_> = fields.collect();
         let is_selected = |row: usize| {
@@ -338,7 +345,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
         RowReject {
             row_group: self.group as u64,
             row: self.before + row as u64 + 1,
-            column: reader.field.column,
+            column: Arc::clone(&reader.field.column),
             inner: inner(&reader.field, &leaves[leaf].values, fault),
             fault: fault.fault,
             value: fault
@@ -421,7 +428,7 @@ fn check_codecs<R: ChunkReader>(footer: &ParquetMetaData, sources: &[LeafSource<
 }
 
 /// The value that the name of a file gives to a column.
-fn captured(leaf: Leaf, value: &str) -> TypedValues {
+fn captured(leaf: &Leaf, value: &str) -> TypedValues {
     match leaf.column.kind {
         Kind::Integer => {
             TypedValues::Integers(vec![value::integer(value.as_bytes()).unwrap_or_default()])

@@ -8,7 +8,7 @@ use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
 use super::spec::{ColumnSpec, FamilySpec, TableSpec};
-use super::words::{identifier, kind, printable, prose, unique, word};
+use super::words::{identifier, kind, optional, printable, prose, unique, word};
 use crate::{Code, Column, Files, Kind, Range, Sentinel, Spelling, Syntax};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
@@ -179,7 +179,7 @@ impl Shared {
             kind,
             format: word(&column.format)?,
             mandatory: column.mandatory,
-            unit: column.unit.as_deref().map(prose).transpose()?,
+            unit: optional(column.unit.as_deref(), prose)?,
             fields,
             obfuscation: column.obfuscation,
             codes,

@@ -6,7 +6,7 @@ use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
 use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
-use super::words::{date, identifier, prose, sha256, trace_name, unique, word};
+use super::words::{date, identifier, optional, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
 use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
 
@@ -117,27 +117,12 @@ pub(super) fn traces(
             archives: archives(&trace.archive, &all_tables).within("archive")?,
             cells,
             locations: locations(&trace.location).within("location")?,
-            download: spec
-                .download
-                .as_deref()
-                .map(prose)
-                .transpose()
-                .within("download")?,
+            download: optional(spec.download.as_deref(), prose).within("download")?,
             creators: sentences(&spec.creators).within("creators")?,
-            url: spec.url.as_deref().map(word).transpose().within("url")?,
-            published: trace
-                .published
-                .as_deref()
-                .map(date)
-                .transpose()
-                .within("published")?,
+            url: optional(spec.url.as_deref(), word).within("url")?,
+            published: optional(trace.published.as_deref(), date).within("published")?,
             epoch: spec.epoch,
-            time_zero: spec
-                .time_zero
-                .as_deref()
-                .map(prose)
-                .transpose()
-                .within("time_zero")?,
+            time_zero: optional(spec.time_zero.as_deref(), prose).within("time_zero")?,
             span: spec.span.map(span).transpose().within("span")?,
             anomalies: sentences(&spec.anomalies).within("anomalies")?,
             tables,
@@ -156,7 +141,7 @@ pub(super) fn traces(
     traces.collect()
 }
 
-fn span([from, to]: [i64; 2]) -> Result<(i64, i64)> {
+fn span((from, to): (i64, i64)) -> Result<(i64, i64)> {
     ensure!(from < to, "it has to end after it begins");
     Ok((from, to))
 }

@@ -31,7 +31,7 @@ pub(super) fn looks(column: &ColumnSpec, kind: Kind) -> Result<Looks> {
         "within: only a column of kind integer or float has bounds"
     );
     ensure!(
-        column.within.is_none_or(|[least, most]| least <= most),
+        column.within.is_none_or(|(least, most)| least <= most),
         "within: the first number must not be above the second"
     );
     ensure!(
@@ -46,7 +46,7 @@ pub(super) fn looks(column: &ColumnSpec, kind: Kind) -> Result<Looks> {
     let patterns = patterns.collect::<Result<Vec<_>>>().within("looks_like")?;
     Ok(Looks {
         patterns,
-        within: column.within.map(|[least, most]| (least, most)),
+        within: column.within,
         multiple_of: column.multiple_of,
     })
 }

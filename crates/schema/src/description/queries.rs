@@ -6,7 +6,7 @@ use super::fault::{Fault, Result, Within, ensure};
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, QueryColumn, QueryTable};
 
 use super::spec::{CheckSpec, FamilySpec, FigureSpec, QueryTableSpec, TableSpec};
-use super::words::{identifier, named, prose, unique};
+use super::words::{identifier, named, optional, prose, unique};
 
 /// The most bytes of the queries that are written out for each of several tables: 4 MiB.
 const MAX_FILLED: usize = 4 << 20;
@@ -123,7 +123,7 @@ fn bins(one: &Bins) -> Result<Bins> {
         one.most
     );
     Ok(Bins {
-        percent_of: one.percent_of.as_deref().map(prose).transpose()?,
+        percent_of: optional(one.percent_of.as_deref(), prose)?,
         ..one.clone()
     })
 }
@@ -133,7 +133,7 @@ fn query_table(one: &QueryTableSpec, spec: &FamilySpec) -> Result<QueryTable> {
     let columns = one.column.iter().map(|column| {
         Ok(QueryColumn {
             name: identifier(&column.name)?,
-            unit: column.unit.as_deref().map(prose).transpose()?,
+            unit: optional(column.unit.as_deref(), prose)?,
             doc: prose(&column.doc)?,
         })
     });

@@ -27,7 +27,7 @@ pub(super) struct FamilySpec {
     /// What time 0 is.
     pub(super) time_zero: Option<String>,
     /// The first second of the published rows, and the one after the last, from time 0.
-    pub(super) span: Option<[i64; 2]>,
+    pub(super) span: Option<(i64, i64)>,
     pub(super) download: Option<String>,
     #[serde(default)]
     pub(super) anomalies: Vec<String>,
@@ -223,7 +223,7 @@ pub(super) struct ColumnSpec {
     #[serde(default)]
     pub(super) looks_like: Vec<String>,
     /// The smallest and the largest number.
-    pub(super) within: Option<[f64; 2]>,
+    pub(super) within: Option<(f64, f64)>,
     /// The number that all integers are multiples of.
     pub(super) multiple_of: Option<i64>,
     /// The versions whose files do not have the column.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::fault::{Result, Within, bail, ensure};
 use super::files::{self, csv};
 use super::spec::TableSpec;
-use super::words::{identifier, prose, unique};
+use super::words::{identifier, optional, prose, unique};
 use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Table};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
@@ -54,12 +54,7 @@ impl Version<'_> {
             naming,
             published: published.within("published")?,
             shards: shards(&spec.shards, self.cells).within("shards")?,
-            required: spec
-                .required
-                .as_deref()
-                .map(prose)
-                .transpose()
-                .within("required")?,
+            required: optional(spec.required.as_deref(), prose).within("required")?,
             entity: names_of(spec, &spec.entity).within("entity")?,
             primary_key: names_of(spec, &spec.primary_key).within("primary_key")?,
             references: references(spec, self.tables).within("references")?,

@@ -1,6 +1,9 @@
 use super::*;
 
-pub(super) const SMALL: &str = r#"
+mod forms;
+mod mutated;
+
+const SMALL: &str = r#"
 family = "small"
 licence = "CC0-1.0"
 citation = "nobody"

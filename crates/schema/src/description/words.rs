@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 
 use super::fault::{Fault, Result, bail, ensure};
+use crate::names::{MAX_NAME, is_identifier};
 use crate::{Kind, Zone};
-
-/// The most letters of a name that becomes part of a path or a query.
-const MAX_NAME: usize = 100;
 
 /// Refuses a name that occurs twice.
 pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -54,14 +52,6 @@ pub fn snake_case(content: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join("_")
-}
-
-/// Whether a name needs no quotes in SQL, nor in a path.
-pub(crate) fn is_identifier(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    name.starts_with(|letter: char| letter.is_ascii_lowercase())
-        && name.len() <= MAX_NAME
-        && name.bytes().all(plain)
 }
 
 /// A name that needs no quotes in SQL, nor in a path.
@@ -142,6 +132,14 @@ fn is_hidden(letter: char) -> bool {
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
     letter.is_control() || turns
+}
+
+/// A text that may be left out.
+pub(super) fn optional(
+    text: Option<&str>,
+    read: fn(&str) -> Result<String>,
+) -> Result<Option<String>> {
+    text.map(read).transpose()
 }
 
 /// A text that is printed as it reads.

@@ -27,3 +27,22 @@ macro_rules! words {
 }
 
 pub(super) use words;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use crate::{Confidence, Obfuscation, Plot, Rule, Zone};
+
+    #[test]
+    fn a_description_has_the_words_that_people_write() {
+        macro_rules! check {
+            ($($name:ident),+) => {
+                $(for &one in $name::ALL {
+                    assert_eq!(from_value::<$name>(json!(one.name())).unwrap(), one);
+                })+
+            };
+        }
+        check!(Confidence, Obfuscation, Plot, Rule, Zone);
+    }
+}

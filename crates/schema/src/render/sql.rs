@@ -3,12 +3,12 @@
 
 mod of_lake;
 
+pub use of_lake::{LakeFile, duckdb_of_lake, duckdb_pattern, spark_of_lake, spark_pattern};
+
 use std::sync::Arc;
 
 use super::{Partition, chosen_tables, partitions, remark};
 use crate::{Code, Column, Kind, Range, Table, Trace, Zone};
-
-pub use of_lake::{LakeFile, duckdb_of_lake, duckdb_pattern, spark_of_lake, spark_pattern};
 
 /// Views over the Parquet files of a lake, for DuckDB.
 ///
@@ -98,7 +98,7 @@ fn columns_of_path(trace: &Trace, table: &Table) -> Vec<String> {
     let column = |column: &Arc<Column>| format!("    {}", double_quoted(&column.name));
     let partition = |one: Partition| {
         let name = double_quoted(one.name);
-        format!("    {} AS {name}", one.duckdb)
+        format!("    {} AS {name}", one.in_duckdb)
     };
     let partitions = partitions(trace, table).into_iter().map(partition);
     table.columns.iter().map(column).chain(partitions).collect()

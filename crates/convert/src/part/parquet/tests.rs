@@ -15,7 +15,7 @@ use super::*;
 use crate::reader::{ReadOptions, read_part};
 
 /// The table with lists that is published as Parquet.
-fn table() -> &'static Table {
+fn table() -> &'static Arc<Table> {
     let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let has_numbers = |table: &Table| {
         let mut columns = table.columns.iter();

@@ -1,6 +1,5 @@
 //! Names of files, the form of their lines, and spellings of values.
 
-use super::tests::SMALL;
 use super::*;
 
 /// Makes the small table's files those that names say.
@@ -350,7 +349,7 @@ fn a_description_has_no_built_in_name() {
     let taken = crate::trace_names().next().unwrap();
     let family = SMALL.replacen("family = \"small\"", &format!("family = \"{taken}\""), 1);
     let text = family.replacen("name = \"small-1\"", &format!("name = \"{taken}\""), 1);
-    let error = read_new(&text).unwrap_err();
+    let error = crate::read_new(&text).unwrap_err();
     assert_eq!(error.line(), Some(6));
     assert!(
         error.to_string().contains("a built-in trace has this name"),

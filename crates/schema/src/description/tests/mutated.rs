@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::parse;
-use super::tests::SMALL;
+use super::{MAX_BYTES, SMALL, parse};
 
 /// The replacements for a value, or for a part of a line.
 const ODD: [&str; 22] = [
@@ -99,7 +98,7 @@ fn deep_nesting_is_refused() {
     for depth in 1..2_000 {
         let header = ".field".repeat(depth);
         nested += &format!("[[table.column{header}]]\nname = \"item\"\nkind = \"list\"\n");
-        if nested.len() > super::MAX_BYTES - 10_000 {
+        if nested.len() > MAX_BYTES - 10_000 {
             break;
         }
     }
