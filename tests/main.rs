@@ -27,6 +27,7 @@ mod golden;
 mod named;
 mod nested;
 mod older;
+mod parquet_directories;
 mod parquet_source;
 mod readers;
 mod rejects;

@@ -28,8 +28,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The names in a description, as the crate's `Names`. A test compares them with what the parser finds.
 fn names(text: &str) -> String {
-    let (mut traces, mut tables, mut cells, mut files, mut urls) =
-        (vec![], vec![], vec![], vec![], vec![]);
+    let (mut traces, mut tables, mut cells, mut urls) = (vec![], vec![], vec![], vec![]);
+    let (mut files, mut directories) = (vec![], vec![]);
     let (mut published, mut simulated) = (0, 0);
     let mut section = "";
     let mut lines = text.lines();
@@ -58,18 +58,25 @@ fn names(text: &str) -> String {
             ("trace.cells", "directory")
             | ("trace.archive" | "table", "names")
             | ("table", "also") => {
-                let start = |name: String| name.split(['{', '.']).next().map(str::to_owned);
-                files.extend(strings.filter_map(start));
+                for name in strings {
+                    let (names, end) = match name.contains('/') {
+                        true => (&mut directories, ['{', '/']),
+                        false => (&mut files, ['{', '.']),
+                    };
+                    names.extend(name.split(end).next().map(str::to_owned));
+                }
             }
             ("trace.location", "url") => urls.extend(strings),
             _ => {}
         }
     }
-    files.sort();
-    files.dedup();
+    for names in [&mut files, &mut directories] {
+        names.sort();
+        names.dedup();
+    }
     let is_simulated = published == simulated;
     format!(
-        "Names {{ traces: &{traces:?}, tables: &{tables:?}, cells: &{cells:?}, files: &{files:?}, urls: &{urls:?}, \
-         is_simulated: {is_simulated} }}"
+        "Names {{ traces: &{traces:?}, tables: &{tables:?}, cells: &{cells:?}, files: &{files:?}, \
+         directories: &{directories:?}, urls: &{urls:?}, is_simulated: {is_simulated} }}"
     )
 }

@@ -141,7 +141,7 @@ pub(crate) fn fit(table: &Table, head: &Head, listed: Option<usize>) -> Fit {
         Syntax::Json => fit_json(table, head),
         _ if is_json(first) => Fit::of(Level::Nothing),
         Syntax::QuotedCsv if is_header(table, first) => Fit::of(Level::Names),
-        Syntax::QuotedCsv => Fit::of(Level::Nothing),
+        Syntax::QuotedCsv | Syntax::Parquet => Fit::of(Level::Nothing),
         Syntax::Csv => match listed {
             Some(fields) if fields == table.fields.len() => Fit::of(Level::Fields),
             Some(_) => Fit::of(Level::Syntax),

@@ -162,12 +162,11 @@ impl FieldOrder {
         if !self.table.has_captures() {
             return Ok(Cow::Borrowed(self));
         }
-        let name = path.rsplit('/').next().unwrap_or(path);
         let columns = self.table.columns.iter().enumerate();
         let found: std::result::Result<Vec<_>, _> = columns
             .filter_map(|(index, column)| {
                 let capture = column.spelling.capture.as_deref()?;
-                let value = self.table.captured(name, capture);
+                let value = self.table.captured(path, capture);
                 Some(value.map(|value| (index, value)).ok_or(capture))
             })
             .collect();

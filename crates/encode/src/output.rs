@@ -127,7 +127,7 @@ impl<'a> RowSource<'a> {
     pub fn of(order: &'a FieldOrder) -> Self {
         match order.table.syntax {
             Syntax::Csv => Self::Fields(order),
-            Syntax::Json | Syntax::QuotedCsv => Self::Rows(&order.table),
+            Syntax::Json | Syntax::QuotedCsv | Syntax::Parquet => Self::Rows(&order.table),
         }
     }
 

@@ -75,6 +75,7 @@ impl ChunkRecords {
                 Syntax::Csv => RecordOffsets::Csv(Records::default()),
                 Syntax::Json => RecordOffsets::Json(JsonRecords::new(order)),
                 Syntax::QuotedCsv => RecordOffsets::QuotedCsv(QuotedRecords::default()),
+                Syntax::Parquet => unreachable!("a Parquet file has no lines"),
             },
             ending: LineEnding::Lf,
             marked: false,

@@ -95,7 +95,7 @@ impl<R: Row> RowFormat<R> {
                     }
                     quote(out, &self.quoted);
                 }
-                Syntax::Json => {
+                Syntax::Json | Syntax::Parquet => {
                     if empty || !field.member(row, None, index, text, out) {
                         continue;
                     }

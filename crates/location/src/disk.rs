@@ -21,6 +21,23 @@ pub fn names(directory: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
+/// The bytes that a process without privileges can still write where `path` is or will be.
+#[cfg(unix)]
+#[must_use]
+pub fn free_bytes(path: &Path) -> Option<u64> {
+    let path = std::path::absolute(path).ok()?;
+    let existing = path.ancestors().find(|path| path.exists())?;
+    let disk = rustix::fs::statvfs(existing).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Nothing is known elsewhere.
+#[cfg(not(unix))]
+#[must_use]
+pub fn free_bytes(_: &Path) -> Option<u64> {
+    None
+}
+
 /// Opens a file on disk to read. Opening a pipe or a device could wait for ever, so these are refused.
 ///
 /// # Errors

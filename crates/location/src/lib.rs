@@ -26,7 +26,7 @@ mod remote;
 mod remote;
 mod url;
 
-pub use disk::open_file;
+pub use disk::{free_bytes, open_file};
 pub use entry::{Entry, Listed, LocationKind, Tag, Tagged};
 pub use listing::{Listing, SUMS_LIMIT, checksum_line};
 pub use location::Location;

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,6 +21,8 @@ pub struct RandomAccess(Place);
 enum Place {
     Disk(File),
     Url(Arc<RemoteFile>, u64),
+    /// A range of a file on disk, and a position in it.
+    Range(File, Range<u64>, u64),
 }
 
 impl RandomAccess {
@@ -39,6 +43,14 @@ impl RandomAccess {
         Self::of(location, Some(size))
     }
 
+    /// Opens a range of a file on disk, as if it were a file of its own.
+    ///
+    /// # Errors
+    /// If there is no such file, or it can't be opened.
+    pub fn open_range(path: &Path, range: Range<u64>) -> Result<Self> {
+        Ok(Self(Place::Range(open_file(path)?, range, 0)))
+    }
+
     fn of(location: &Location, size: Option<u64>) -> Result<Self> {
         Ok(Self(match location {
             Location::Disk(path) => Place::Disk(open_file(path)?),
@@ -54,6 +66,7 @@ impl RandomAccess {
         match &self.0 {
             Place::Disk(file) => Ok(file.metadata()?.len()),
             Place::Url(file, _) => Ok(file.len()),
+            Place::Range(_, range, _) => Ok(range.end - range.start),
         }
     }
 
@@ -65,6 +78,7 @@ impl RandomAccess {
         Ok(Self(match &self.0 {
             Place::Disk(file) => Place::Disk(file.try_clone()?),
             Place::Url(file, _) => Place::Url(Arc::clone(file), 0),
+            Place::Range(file, range, _) => Place::Range(file.try_clone()?, range.clone(), 0),
         }))
     }
 
@@ -80,6 +94,15 @@ impl RandomAccess {
                 Ok(bytes.into())
             }
             Place::Url(file, _) => file.read_at(start, length as u64).map_err(io::Error::other),
+            Place::Range(file, range, _) => {
+                let start = range.start.saturating_add(start);
+                if start.saturating_add(length as u64) > range.end {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                let mut bytes = vec![0; length];
+                read_exact_at(file, &mut bytes, start)?;
+                Ok(bytes.into())
+            }
         }
     }
 }
@@ -110,34 +133,48 @@ impl From<File> for RandomAccess {
 
 impl Read for RandomAccess {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match &mut self.0 {
-            Place::Disk(file) => file.read(into),
-            Place::Url(file, at) => {
-                let left = file.len().saturating_sub(*at);
-                let length = left.min(into.len() as u64);
-                let bytes = file.read_at(*at, length).map_err(io::Error::other)?;
-                into[..bytes.len()].copy_from_slice(&bytes);
-                *at += length;
-                Ok(bytes.len())
-            }
+        if let Place::Disk(file) = &mut self.0 {
+            return file.read(into);
         }
+        let (size, at) = (self.size()?, self.at());
+        let length = size.saturating_sub(at).min(into.len() as u64);
+        let length = usize::try_from(length).unwrap_or(into.len());
+        let bytes = self.read_at(at, length)?;
+        into[..bytes.len()].copy_from_slice(&bytes);
+        self.go_to(at + length as u64);
+        Ok(bytes.len())
     }
 }
 
 impl Seek for RandomAccess {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        if let Place::Disk(file) = &mut self.0 {
+            return file.seek(to);
+        }
+        let target = match to {
+            SeekFrom::Start(start) => Some(start),
+            SeekFrom::End(by) => self.size()?.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at().checked_add_signed(by),
+        };
+        let target = target.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        self.go_to(target);
+        Ok(target)
+    }
+}
+
+impl RandomAccess {
+    /// The position, of what isn't a whole file on disk.
+    fn at(&self) -> u64 {
+        match self.0 {
+            Place::Disk(_) => 0,
+            Place::Url(_, at) | Place::Range(_, _, at) => at,
+        }
+    }
+
+    fn go_to(&mut self, target: u64) {
         match &mut self.0 {
-            Place::Disk(file) => file.seek(to),
-            Place::Url(file, at) => {
-                let target = match to {
-                    SeekFrom::Start(start) => Some(start),
-                    SeekFrom::End(by) => file.len().checked_add_signed(by),
-                    SeekFrom::Current(by) => at.checked_add_signed(by),
-                };
-                let outside = || io::Error::from(io::ErrorKind::InvalidInput);
-                *at = target.ok_or_else(outside)?;
-                Ok(*at)
-            }
+            Place::Disk(_) => {}
+            Place::Url(_, at) | Place::Range(_, _, at) => *at = target,
         }
     }
 }

@@ -25,7 +25,7 @@ mod words;
 
 pub use column::{ADDED_COLUMNS, MOST_COLUMNS};
 pub use fault::DescriptionError;
-pub use table::MOST_PARTS;
+pub use files::MOST_PARTS;
 pub use words::{is_printable, snake_case};
 
 /// The most bytes of a description: 1 MiB.

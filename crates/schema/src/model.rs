@@ -120,8 +120,8 @@ pub struct Archive {
     pub table: Option<String>,
     /// The names the file is known under, the publisher's own first.
     pub names: Vec<String>,
-    /// The publisher's SHA-256 of the file under its first name, in lowercase hex.
-    pub sha256: String,
+    /// The publisher's SHA-256 of the file under its first name, in lowercase hex, if there is one.
+    pub sha256: Option<String>,
     /// The size as the publisher prints it, such as `1.7G`.
     pub size: String,
 }
@@ -274,6 +274,8 @@ pub enum Syntax {
     QuotedCsv,
     /// One JSON object per line; an absent field is null.
     Json,
+    /// Columns, in a file of Apache Parquet.
+    Parquet,
 }
 
 /// The details of [`Syntax::Csv`].
@@ -328,6 +330,7 @@ impl Syntax {
         match self {
             Self::Csv | Self::QuotedCsv => "csv",
             Self::Json => "json",
+            Self::Parquet => "parquet",
         }
     }
 }

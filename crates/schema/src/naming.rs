@@ -1,4 +1,5 @@
-//! The names of files as patterns: `readings-{n}-of-{total}.csv.gz`.
+//! The names of files as patterns, maybe with those of their directories: `readings-{n}-of-{total}.csv.gz`,
+//! `readings/day={day}/hour={hour}.csv.gz`.
 
 use crate::calendar::{day_since_1970, days_since_1970};
 
@@ -32,6 +33,9 @@ pub struct Capture {
     pub name: String,
     /// Its values. Where names have no number, the place of its value in this list numbers the file.
     pub values: Vec<String>,
+    /// Whether the description gives the first and the last value only, so that some of them may never have been
+    /// published.
+    pub is_range: bool,
 }
 
 /// A pattern of file names.
@@ -60,6 +64,42 @@ impl NamePattern {
     /// Whether it is the name of one file.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.pieces[..], [Piece::Text(_)])
+    }
+
+    /// How many directories it names.
+    fn depth(&self) -> usize {
+        self.text.matches('/').count()
+    }
+
+    /// The pieces of its first directories, up to this many.
+    fn directories(&self, count: usize) -> Vec<Piece> {
+        let mut slashes = 0;
+        let mut before = Vec::new();
+        for piece in &self.pieces {
+            let Piece::Text(text) = piece else {
+                before.push(piece.clone());
+                continue;
+            };
+            let end = text.match_indices('/').find(|_| {
+                slashes += 1;
+                slashes == count
+            });
+            let text = end.map_or(&text[..], |(end, _)| &text[..end]);
+            before.push(Piece::Text(text.to_owned()));
+            if end.is_some() {
+                break;
+            }
+        }
+        before
+    }
+}
+
+/// The last names of a path: as many directories, and the file.
+fn end_of(path: &str, directories: usize) -> Option<&str> {
+    let mut slashes = path.rmatch_indices('/');
+    match slashes.nth(directories) {
+        Some((slash, _)) => Some(&path[slash + 1..]),
+        None => (path.matches('/').count() == directories).then_some(path),
     }
 }
 
@@ -114,17 +154,53 @@ fn day(text: &str) -> Option<(u32, &str)> {
 }
 
 impl Naming {
+    /// Whether a directory can have files of the table in it, or directories with some.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tracelake_schema::Naming;
+    ///
+    /// assert!(!Naming::NONE.leads_to("jobs"));
+    /// ```
+    #[must_use]
+    pub fn leads_to(&self, directory: &str) -> bool {
+        let patterns = self.patterns.iter().chain(&self.also);
+        let mut directories = patterns.flat_map(|pattern| {
+            let counts = 1..=pattern.depth();
+            counts.map(|count| (count, pattern.directories(count)))
+        });
+        directories.any(|(count, pieces)| {
+            let mut found = Vec::new();
+            if let Some(names) = end_of(directory, count - 1) {
+                self.read(&pieces, names, Reading::default(), &mut found);
+            }
+            !found.is_empty()
+        })
+    }
+
+    /// Whether parts may begin with another number than the first possible one: days and ranges begin where the trace
+    /// does.
+    #[must_use]
+    pub fn begins_anywhere(&self) -> bool {
+        self.is_dated() || self.has_range()
+    }
+
+    fn has_range(&self) -> bool {
+        self.captures.iter().any(|capture| capture.is_range)
+    }
+
     /// Whether a day in the name of a file numbers its part, from 1970-01-01.
     #[must_use]
-    pub fn is_dated(&self) -> bool {
+    fn is_dated(&self) -> bool {
         let first = self.patterns.first();
         first.is_some_and(|pattern| pattern.pieces.contains(&Piece::Date))
     }
 
-    /// The number of the first part, of which some have these numbers: days begin where the trace does.
+    /// The number of the first part, of which some have these numbers: days and ranges begin where the trace does.
     #[must_use]
     pub fn first_of(&self, numbers: impl Iterator<Item = u32>) -> u32 {
-        match self.is_dated() {
+        match self.begins_anywhere() {
             true => numbers.min().unwrap_or(self.first),
             false => self.first,
         }
@@ -134,19 +210,29 @@ impl Naming {
     #[must_use]
     pub fn count(&self) -> Option<u32> {
         let pattern = self.patterns.first()?;
-        if pattern.pieces.contains(&Piece::Number) || self.is_dated() {
+        if pattern.pieces.contains(&Piece::Number) || self.begins_anywhere() {
             return None;
         }
-        let captures = pattern.pieces.iter().filter_map(|piece| match piece {
+        u32::try_from(self.places()).ok()
+    }
+
+    /// The number of files that the values of captures number, or else of patterns.
+    pub(crate) fn places(&self) -> u64 {
+        let pieces = self.patterns.first().map_or(&[][..], |first| &first.pieces);
+        let captures = pieces.iter().filter_map(|piece| match piece {
             Piece::Capture(index) => self.captures.get(*index),
             _ => None,
         });
-        let counts: Vec<usize> = captures.map(|capture| capture.values.len()).collect();
-        let count = match &counts[..] {
-            [] => self.patterns.len(),
-            counts => counts.iter().product(),
-        };
-        u32::try_from(count).ok()
+        let counts: Vec<u64> = captures
+            .map(|capture| capture.values.len() as u64)
+            .collect();
+        match &counts[..] {
+            [] => self.patterns.len() as u64,
+            _ if pieces.contains(&Piece::Number) => 0,
+            counts => counts
+                .iter()
+                .fold(1, |all, count| all.saturating_mul(*count)),
+        }
     }
 
     /// The name of a part, counted from 0, of `parts`, by the first pattern; among plain names, the one at this place.
@@ -188,7 +274,8 @@ impl Naming {
         })
     }
 
-    /// The ways in which a name can be taken apart, at most two: with two, it is ambiguous.
+    /// The ways in which the end of a path can be taken apart, at most two: with two, it is ambiguous. Of the directories,
+    /// only those count that the patterns name.
     ///
     /// # Example
     ///
@@ -198,13 +285,15 @@ impl Naming {
     /// assert!(Naming::NONE.claims("jobs.csv").is_empty());
     /// ```
     #[must_use]
-    pub fn claims(&self, name: &str) -> Vec<Claim> {
-        let name = name.strip_suffix(".gz").unwrap_or(name);
+    pub fn claims(&self, path: &str) -> Vec<Claim> {
+        let path = path.strip_suffix(".gz").unwrap_or(path);
         let mut claims: Vec<Claim> = Vec::new();
         let also = self.also.iter().enumerate();
         for (place, pattern) in self.patterns.iter().enumerate().chain(also) {
             let mut readings = Vec::new();
-            self.read(&pattern.pieces, name, Reading::default(), &mut readings);
+            if let Some(name) = end_of(path, pattern.depth()) {
+                self.read(&pattern.pieces, name, Reading::default(), &mut readings);
+            }
             for reading in readings {
                 let claim = self.claim(place, &reading);
                 if !claims.contains(&claim) {
@@ -296,9 +385,13 @@ impl Naming {
                 u32::try_from(self.patterns.len()).unwrap_or(u32::MAX),
             );
         }
+        let total = match self.has_range() {
+            true => reading.total,
+            false => Some(reading.total.unwrap_or(count)),
+        };
         Claim {
             number: self.first.saturating_add(place),
-            total: Some(reading.total.unwrap_or(count)),
+            total,
             values,
             date: None,
         }
@@ -314,6 +407,7 @@ mod tests {
         vec![Capture {
             name: "variant".to_owned(),
             values,
+            is_range: false,
         }]
     }
 

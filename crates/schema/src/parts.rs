@@ -1,6 +1,6 @@
 //! The published parts of a table, their cells, and what the names of their files say.
 
-use crate::{CellShards, Cells, Files, Published, Table, Trace};
+use crate::{CellShards, Cells, Files, Published, Syntax, Table, Trace};
 
 impl Trace {
     /// The cells that a table is published by; a table in one file covers all of them.
@@ -12,6 +12,12 @@ impl Trace {
 }
 
 impl Table {
+    /// Whether files of the table are Parquet, all of them or in one of two forms.
+    #[must_use]
+    pub fn is_published_as_parquet(&self) -> bool {
+        self.parquet || self.syntax == Syntax::Parquet
+    }
+
     /// Whether the value of a column comes from the name of the file.
     #[must_use]
     pub fn has_captures(&self) -> bool {
@@ -19,10 +25,10 @@ impl Table {
         columns.any(|column| column.spelling.capture.is_some())
     }
 
-    /// The value that the name of a file gives to a column; `None` if it gives none.
+    /// The value that the path of a file gives to a column; `None` if it gives none.
     #[must_use]
-    pub fn captured(&self, name: &str, capture: &str) -> Option<String> {
-        let claims = self.naming.claims(name);
+    pub fn captured(&self, path: &str, capture: &str) -> Option<String> {
+        let claims = self.naming.claims(path);
         let [claim] = &claims[..] else { return None };
         match capture {
             "n" => Some(claim.number.to_string()),

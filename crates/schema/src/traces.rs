@@ -52,6 +52,8 @@ struct Names {
     cells: &'static [&'static str],
     /// The beginnings of the names of files, archives and directories of cells.
     files: &'static [&'static str],
+    /// The beginnings of the first directories in names of files that have some.
+    directories: &'static [&'static str],
     /// Where it is published.
     urls: &'static [&'static str],
     /// Whether each table has a simulation.
@@ -90,7 +92,7 @@ impl Traces {
         TracesIter(EMBEDDED.iter().flat_map(of_family))
     }
 
-    /// The traces that a file or directory of this name can be of, and maybe others. Only descriptions with names
+    /// The traces that a file or directory with this path can be of, and maybe others. Only descriptions with names
     /// that begin so are parsed.
     ///
     /// # Example
@@ -102,11 +104,18 @@ impl Traces {
     /// assert_eq!(TRACES.of_file(table).next(), Some(&TRACES[0]));
     /// assert_eq!(TRACES.of_file("notes.txt").count(), 0);
     /// ```
-    pub fn of_file(self, name: &str) -> impl Iterator<Item = &'static Arc<Trace>> {
+    pub fn of_file(self, path: &str) -> impl Iterator<Item = &'static Arc<Trace>> {
+        let name = path.rsplit('/').next().unwrap_or(path);
         let begins = |start: &&str| name.starts_with(start);
+        let is_below = |start: &&str| path.split('/').any(|name| name.starts_with(start));
         let may_be = move |embedded: &&Embedded| {
-            let Names { tables, files, .. } = &embedded.names;
-            tables.iter().any(begins) || files.iter().any(begins)
+            let Names {
+                tables,
+                files,
+                directories,
+                ..
+            } = &embedded.names;
+            tables.iter().chain(*files).any(begins) || directories.iter().any(is_below)
         };
         let families = EMBEDDED.iter().filter(may_be);
         families.flat_map(|embedded| embedded.traces())

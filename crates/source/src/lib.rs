@@ -28,6 +28,7 @@ mod raw;
 mod tests;
 mod unzip;
 mod whole;
+mod zipped;
 
 use std::io::Read;
 use std::path::Path;
@@ -47,6 +48,7 @@ pub use raw::{Fingerprint, fingerprint, fingerprints};
 use raw::{READ, Raw, at};
 use unzip::Unzip;
 pub use whole::WholeFile;
+pub use zipped::{ZippedFile, zipped_files};
 
 pub use tracelake_location::open_file;
 

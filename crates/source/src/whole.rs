@@ -11,11 +11,12 @@ use tracelake_location::{Location, RandomAccess};
 use super::decoder::Decoder;
 use super::gunzip::Gunzip;
 use super::raw::{Fingerprint, READ, Raw, at};
+use super::zipped;
 use super::{GZIP_MAGIC, fingerprint};
 
 /// The most bytes that a byte of a compressed file may unpack to. Parquet is compressed by itself, so gzip around it
 /// hardly makes it smaller.
-const MOST_UNPACKED: u64 = 100;
+pub(super) const MOST_UNPACKED: u64 = 100;
 
 /// A file that can be read at any place.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct WholeFile {
 }
 
 impl WholeFile {
-    /// Opens a file and digests all of it. One that is compressed with gzip, whatever its name says, is unpacked into a
+    /// Opens a file and digests all of it; the path of one in a zip archive goes through the archive. One that is compressed with gzip, whatever its name says, is unpacked into a
     /// file without a name in `scratch`; so is one of a server, because its columns are far apart, and each page of each
     /// of them would be a request.
     ///
@@ -37,6 +38,9 @@ impl WholeFile {
     /// [`ErrorKind::Corrupt`] for broken gzip, and for gzip that unpacks to more than a hundred times its size; when the
     /// file can't be read or `scratch` is full.
     pub fn open(context: &Context, location: &Location, scratch: &Path) -> Result<Self> {
+        if let Some((archive, path)) = zipped::in_zip(location)? {
+            return zipped::open(context, &archive, &path, scratch);
+        }
         let mut start = Vec::new();
         let reader = location.open()?.take(GZIP_MAGIC.len() as u64);
         let read = { reader }.read_to_end(&mut start);
@@ -65,6 +69,12 @@ impl WholeFile {
     }
 }
 
+/// The error for a file that unpacks to far more than it has bytes.
+pub(super) fn too_large() -> Error {
+    let reason = format!("unpacks to more than {MOST_UNPACKED} times its size");
+    Error::new(ErrorKind::Corrupt, reason).hint("this is no table of a trace; download it again")
+}
+
 /// Copies what is decoded into a file without a name, which is gone once it is closed.
 fn copy(decoder: &mut Decoder, scratch: &Path, location: &Location) -> Result<File> {
     let failed = |error| Error::disk("write", error).at(scratch);
@@ -80,10 +90,7 @@ fn copy(decoder: &mut Decoder, scratch: &Path, location: &Location) -> Result<Fi
         }
         copied += read as u64;
         if copied > (decoder.raw().bytes + READ as u64).saturating_mul(MOST_UNPACKED) {
-            let reason = format!("unpacks to more than {MOST_UNPACKED} times its size");
-            return Err(Error::new(ErrorKind::Corrupt, reason)
-                .at(location)
-                .hint("this is no table of a trace; download the file again"));
+            return Err(too_large().at(location));
         }
         file.write_all(&buffer[..read]).map_err(failed)?;
     }

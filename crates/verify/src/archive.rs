@@ -41,7 +41,7 @@ fn is_text(table: &Table, path: &str) -> bool {
 /// The number of the part of a table that a path in an archive of parts is.
 fn number_of(table: &Table, path: &str) -> Option<u32> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    match &table.naming.claims(name)[..] {
+    match &table.naming.claims(path)[..] {
         [one] if !name.ends_with(".gz") => Some(one.number),
         _ => None,
     }

@@ -50,7 +50,13 @@ impl fmt::Display for ParsedValue {
 /// The values of a row, one for each column of the table; the error says why there are none.
 pub(super) fn values(order: &FieldOrder, record: &ByteRecord) -> Result<Vec<ParsedValue>, String> {
     let columns: Vec<&Column> = order.table.columns.iter().map(|it| &**it).collect();
-    values_of(order, record, &columns)
+    let mut values = values_of(order, record, &columns)?;
+    for (index, value) in values.iter_mut().enumerate() {
+        if let Some(captured) = order.captured(index) {
+            *value = ParsedValue::Text(captured.to_owned());
+        }
+    }
+    Ok(values)
 }
 
 /// The values of some columns of a row. Of the others, only the names and the syntax of JSON are checked.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use tracelake_convert::plan::{PartPlan, Plan};
 use tracelake_core::Context;
@@ -10,9 +11,9 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_lake::manifest::{Manifest, PartFacts};
 use tracelake_location::Location;
-use tracelake_schema::{Files, Table};
+use tracelake_schema::{Files, Syntax, Table};
 use tracelake_source as source;
-use tracelake_source::Fingerprint;
+use tracelake_source::{Fingerprint, WholeFile};
 
 use super::archive;
 use super::finding::corrupt;
@@ -72,6 +73,14 @@ impl<'a> Sources<'a> {
     }
 }
 
+/// The order of the JSON lines that a Parquet file is compared as.
+fn as_json(mut order: FieldOrder) -> FieldOrder {
+    for table in [&mut order.table, &mut order.whole] {
+        Arc::make_mut(table).syntax = Syntax::Json;
+    }
+    order
+}
+
 /// A source file that is being compared with the parts made from it, in their order.
 pub(super) struct SourceFile {
     pub(super) context: Context,
@@ -126,12 +135,24 @@ impl SourceFile {
         let order = match holds_parts {
             // The names of its members have the captures.
             true => planned.order.clone(),
-            false => planned.order.of_file(source)?.into_owned(),
+            false => plan.order_of(planned, source)?.into_owned(),
         };
-        let lengths: BTreeSet<u64> = parts.iter().map(|part| part.digested(is_cut)).collect();
+        let order = match planned.is_parquet {
+            true => as_json(order),
+            false => order,
+        };
+        let lengths = parts.iter().map(|part| part.digested(is_cut));
+        let fingerprints = match planned.is_parquet {
+            true => {
+                let whole = WholeFile::open(context, &path, &std::env::temp_dir())?;
+                let all = lengths.map(|length| (length, whole.fingerprint.clone()));
+                all.collect()
+            }
+            false => source::fingerprints(context, &path, &lengths.collect())?,
+        };
         Ok(Self {
             context: context.clone(),
-            fingerprints: source::fingerprints(context, &path, &lengths)?,
+            fingerprints,
             order,
             path,
             is_cut,

@@ -565,7 +565,7 @@ impl<'a> PartRows<'a> {
             has_other_end: is_ended && (body.len() < line.len()) != self.text.is_crlf,
             is_first: start == 3 * self.text.boms_accepted,
             fields: match self.order.table.syntax {
-                Syntax::Json => Some(ByteRecord::from(vec![body])),
+                Syntax::Json | Syntax::Parquet => Some(ByteRecord::from(vec![body])),
                 Syntax::Csv | Syntax::QuotedCsv => {
                     let (is_quoted, csv) = (self.text.is_quoted, self.text.csv);
                     let fields = self

@@ -140,7 +140,7 @@ fn compare_rows(
             }
             let compared = match table.syntax {
                 Syntax::Csv => compare(order, &fields, &rows.record, &batch, row),
-                Syntax::Json | Syntax::QuotedCsv => {
+                Syntax::Json | Syntax::QuotedCsv | Syntax::Parquet => {
                     compare_parsed(order, &rows.record, &batch, row)
                 }
             };

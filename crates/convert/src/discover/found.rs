@@ -11,10 +11,14 @@ use tracelake_schema::{Files, Trace};
 pub struct FoundSource {
     /// The directory that paths are relative to.
     pub root: Location,
+    /// Its path without links: names of files may begin with those of directories above it.
+    pub above: String,
     /// The tables with at least one file, by name.
     pub tables: Vec<FoundTable>,
     /// Archives that may hold any table of a trace, and the trace if their name has it.
     pub archives: Vec<(FoundFile, Option<Arc<Trace>>)>,
+    /// Zip archives whose files are parts of `tables`.
+    pub zips: Vec<String>,
     /// Whether there is a `schema.csv` in the root.
     pub schema_csv: bool,
     /// The files named `SHA256SUM`: in the root, or in the directories of cells.
@@ -30,11 +34,13 @@ pub struct FoundSource {
 }
 
 impl FoundSource {
-    pub(super) fn new(root: Location) -> Self {
+    pub(super) fn new(root: Location, above: &Location) -> Self {
         Self {
             root,
+            above: above.to_string(),
             tables: Vec::new(),
             archives: Vec::new(),
+            zips: Vec::new(),
             schema_csv: false,
             checksums: Vec::new(),
             holds_cells: false,
@@ -42,6 +48,11 @@ impl FoundSource {
             alone: false,
             synthetic: false,
         }
+    }
+
+    /// A path with the directories above the source before it.
+    pub(crate) fn whole(&self, path: &str) -> String {
+        format!("{}/{path}", self.above)
     }
 
     /// The first file found, with the source's path before it; the source where there is none.

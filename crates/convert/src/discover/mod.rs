@@ -103,12 +103,25 @@ fn files(source: &Location, trace: Option<&Arc<Trace>>) -> Result<FoundSource> {
         table: table_of(&root, trace),
         root: root.as_path().map(Path::to_owned).unwrap_or_default(),
         trace,
-        found: FoundSource::new(source.clone()),
+        found: FoundSource::new(source.clone(), &root),
         looked_into: 0,
+        is_in_zip: false,
     };
     search.take_all(None, entries)?;
     let mut found = search.found;
     skip_nameless(&mut found);
+    complete(found, source, trace)
+}
+
+/// Sorts what was found.
+///
+/// # Errors
+/// If that is nothing.
+fn complete(
+    mut found: FoundSource,
+    source: &Location,
+    trace: Option<&Arc<Trace>>,
+) -> Result<FoundSource> {
     if found.tables.is_empty() && found.archives.is_empty() {
         let hint = hints::nothing_found(source, &found.skipped, trace);
         let known = trace.map_or("any known trace", |trace| &trace.name);
@@ -242,9 +255,10 @@ fn one_file(
         Some(parent) if parent.as_path() != Some(Path::new("")) => parent,
         _ => Location::Disk(PathBuf::from(".")),
     };
+    let above = whole.parent().unwrap_or_else(|| root.clone());
     let mut found = FoundSource {
         alone: true,
-        ..FoundSource::new(root)
+        ..FoundSource::new(root.clone(), &above)
     };
     let file = FoundFile {
         path: name.to_owned(),
@@ -252,7 +266,22 @@ fn one_file(
     };
     let directory = whole.parent().and_then(|parent| table_of(&parent, trace));
     let mut is_parquet = false;
-    let (table, files, number, total) = match FileName::of(name, trace) {
+    let (table, files, number, total) = match FileName::of(&found.whole(name), trace) {
+        Some(FileName::ParquetZip) => {
+            found.alone = false;
+            let mut search = Search {
+                source: &root,
+                listing: Listing::of(&root)?,
+                table: None,
+                root: PathBuf::new(),
+                trace,
+                found,
+                looked_into: 0,
+                is_in_zip: true,
+            };
+            search.take_zipped(name, None)?;
+            return complete(search.found, source, trace);
+        }
         Some(FileName::Archive(trace)) => {
             found.archives.push((file, Some(trace)));
             return Ok(found);
@@ -270,7 +299,11 @@ fn one_file(
             table,
             number,
             total,
-        }) => (Some(table), Files::Named, number, total),
+            is_parquet: found,
+        }) => {
+            is_parquet = found;
+            (Some(table), Files::Named, number, total)
+        }
         Some(FileName::Ambiguous(reason)) => return Err(ambiguous(source, reason)),
         Some(FileName::Whole { table }) => (Some(table), Files::Whole, 0, None),
         Some(FileName::Only {

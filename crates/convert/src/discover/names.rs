@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracelake_core::digest::Digest;
 use tracelake_core::part_key::CellName;
 use tracelake_location::Location;
-use tracelake_schema::{Archive, Files, TRACES, Table, Trace, cell_name};
+use tracelake_schema::{Archive, Files, Syntax, TRACES, Table, Trace, cell_name};
 use tracelake_source::ARCHIVES;
 
 /// The names in a source that are ours.
@@ -46,16 +46,21 @@ pub(super) enum FileName {
         table: String,
         number: u32,
         total: Option<u32>,
+        is_parquet: bool,
     },
     /// A name that patterns take apart in several ways; why that is so.
     Ambiguous(String),
     /// An archive of all tables.
     Archive(Arc<Trace>),
+    /// A zip archive of Parquet files, which are parts.
+    ParquetZip,
 }
 
 impl FileName {
-    pub(super) fn of(name: &str, trace: Option<&Arc<Trace>>) -> Option<Self> {
-        if let Some(named) = named(name, trace) {
+    /// Of the directories in `path`, only those count that patterns name.
+    pub(super) fn of(path: &str, trace: Option<&Arc<Trace>>) -> Option<Self> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if let Some(named) = named(path, trace) {
             return Some(named);
         }
         if let Some((number, total)) = part_name(name) {
@@ -65,6 +70,9 @@ impl FileName {
             if let Some(archive) = archive_of(trace, name) {
                 let table = archive.table.as_ref().and_then(|name| trace.table(name));
                 return Some(match table.filter(|table| table.files != Files::Named) {
+                    None if trace.tables.iter().any(|table| of_archive(archive, table)) => {
+                        Self::ParquetZip
+                    }
                     None => Self::Archive(Arc::clone(trace)),
                     Some(table) => Self::Whole {
                         table: table.name.to_owned(),
@@ -82,7 +90,7 @@ impl FileName {
                 matches!(end, Some("" | ".gz"))
             };
             let of_text = |rest: &str| ends_in(rest, extension);
-            let of_parquet = |rest: &str| table.parquet && ends_in(rest, PARQUET);
+            let of_parquet = |rest: &str| table.is_published_as_parquet() && ends_in(rest, PARQUET);
             let name = table.name.to_owned();
             match table.files {
                 Files::Whole if of_text(rest) || is_archive_ending(rest, extension) => {
@@ -133,7 +141,7 @@ pub(crate) fn described_sha256(trace: &Trace, path: &str) -> Option<Digest> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let mut archives = trace.archives.iter();
     let archive = archives.find(|archive| archive.names.iter().any(|known| *known == name))?;
-    archive.sha256.parse().ok()
+    archive.sha256.as_ref()?.parse().ok()
 }
 
 /// Whether an archive of one text has this ending after the name of its table: `.tar.gz`, or `.csv.zip`.
@@ -144,13 +152,14 @@ fn is_archive_ending(ending: &str, extension: &str) -> bool {
     ARCHIVES.contains(&ending) || text == Some(extension)
 }
 
-/// The meaning of a name by the patterns of tables.
-fn named(name: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
+/// The meaning of a path by the patterns of tables.
+fn named(path: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
+    let name = path.rsplit('/').next().unwrap_or(path);
     let mut found: Option<FileName> = None;
     let mut first = "";
-    for table in tables(name, trace).filter(|table| !table.naming.patterns.is_empty()) {
+    for table in tables(path, trace).filter(|table| !table.naming.patterns.is_empty()) {
         let claims = match table.files {
-            Files::Named => table.naming.claims(name),
+            Files::Named => table.naming.claims(path),
             Files::Whole if is_other_name(table, name) => Vec::new(),
             _ => continue,
         };
@@ -163,6 +172,7 @@ fn named(name: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
                 table: table.name.to_owned(),
                 number: claim.number,
                 total: claim.total,
+                is_parquet: table.syntax == Syntax::Parquet,
             },
             [..] => {
                 let reason = format!("its name fits the names of {} in several ways", table.name);
@@ -191,23 +201,34 @@ fn is_other_name(table: &Table, name: &str) -> bool {
     names.any(|pattern| plain(&pattern.text) == plain(name))
 }
 
-/// The trace, or without one those that a file or directory of this name can be of.
+/// Whether a directory can hold files of a table below it, by the directories in the names of files.
+pub(super) fn leads_to_files(path: &str, trace: Option<&Arc<Trace>>) -> bool {
+    tables(path, trace).any(|table| table.naming.leads_to(path))
+}
+
+/// Whether an archive holds a table of Parquet files.
+fn of_archive(archive: &Archive, table: &Table) -> bool {
+    let is_of = archive.table.as_ref().is_none_or(|of| *of == table.name);
+    table.syntax == Syntax::Parquet && is_of
+}
+
+/// The trace, or without one those that a file or directory with this path can be of.
 fn traces<'a>(
-    name: &'a str,
+    path: &'a str,
     trace: Option<&'a Arc<Trace>>,
 ) -> impl Iterator<Item = &'a Arc<Trace>> {
     let traces: Vec<&Arc<Trace>> = match trace {
         Some(trace) => vec![trace],
-        None => TRACES.of_file(name).collect(),
+        None => TRACES.of_file(path).collect(),
     };
     traces.into_iter()
 }
 
 fn tables<'a>(
-    name: &'a str,
+    path: &'a str,
     trace: Option<&'a Arc<Trace>>,
 ) -> impl Iterator<Item = &'a Arc<Table>> {
-    traces(name, trace).flat_map(|trace| &trace.tables)
+    traces(path, trace).flat_map(|trace| &trace.tables)
 }
 
 pub(super) fn is_table(name: &str, trace: Option<&Arc<Trace>>) -> bool {

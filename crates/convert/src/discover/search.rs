@@ -10,8 +10,9 @@ use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_location::pieces::{piece_of, pieces};
 use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
+use tracelake_source::zipped_files;
 
-use super::names::{FileName, cell_of, is_table};
+use super::names::{FileName, cell_of, is_table, leads_to_files};
 use super::{CHECKSUMS, FoundFile, FoundPart, FoundSource, FoundTable, SCHEMA_CSV, Skipped, hints};
 
 /// How deep below a directory that isn't read files are looked for.
@@ -33,6 +34,8 @@ pub(super) struct Search<'a> {
     pub(super) found: FoundSource,
     /// How many directories that aren't read were looked into.
     pub(super) looked_into: u32,
+    /// Whether what is taken is in a zip archive, where there are no links.
+    pub(super) is_in_zip: bool,
 }
 
 impl Search<'_> {
@@ -62,8 +65,16 @@ impl Search<'_> {
             self.stay_inside(&path)?;
             let files = self.listing.entries(&path)?;
             for file in self.join_pieces(&format!("{path}/"), files)? {
-                self.take(format!("{path}/{}", file.name), cell, &file, Some(name))?;
+                let file_path = format!("{path}/{}", file.name);
+                match file.kind {
+                    LocationKind::Directory if self.leads_to_files(&file_path) => {
+                        self.take_below(cell, file_path)?;
+                    }
+                    kind => self.take(file_path, cell, kind, Some(name))?,
+                }
             }
+        } else if *kind == LocationKind::Directory && self.leads_to_files(&path) {
+            self.take_below(cell, path)?;
         } else if let (None, LocationKind::Directory, Some(cell)) = (cell, kind, below) {
             self.stay_inside(&path)?;
             self.found.holds_cells = true;
@@ -76,9 +87,11 @@ impl Search<'_> {
         } else if name == CHECKSUMS {
             self.stay_inside(&path)?;
             self.found.checksums.push(path);
-        } else if FileName::of(name, self.trace).is_some() || self.table.is_some() {
+        } else if FileName::of(&self.found.whole(&path), self.trace).is_some()
+            || self.table.is_some()
+        {
             let table = self.table.clone();
-            self.take(path, cell, entry, table.as_deref())?;
+            self.take(path, cell, *kind, table.as_deref())?;
         } else if is_table(name, None) || FileName::of(name, None).is_some() {
             self.skip(path, hints::why_elsewhere(name));
         } else if *kind == LocationKind::Directory {
@@ -89,6 +102,40 @@ impl Search<'_> {
         } else if let Some(why) = hints::why_data(&self.source.join(&path), name, self.trace) {
             self.skip(path, why);
         }
+        Ok(())
+    }
+
+    /// Takes the files in and below a directory whose name is in those of files.
+    fn take_below(&mut self, cell: Option<CellName>, path: String) -> Result<()> {
+        self.stay_inside(&path)?;
+        for entry in self.listing.entries(&path)? {
+            let entry_path = format!("{path}/{}", entry.name);
+            match entry.kind {
+                LocationKind::Directory if self.leads_to_files(&entry_path) => {
+                    self.take_below(cell, entry_path)?;
+                }
+                kind => self.take(entry_path, cell, kind, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn leads_to_files(&self, path: &str) -> bool {
+        leads_to_files(&self.found.whole(path), self.trace)
+    }
+
+    /// Takes the files of tables in a zip archive.
+    pub(super) fn take_zipped(&mut self, archive: &str, cell: Option<CellName>) -> Result<()> {
+        self.found.zips.push(archive.to_owned());
+        for file in zipped_files(&self.source.join(archive))? {
+            let path = format!("{archive}/{}", file.path);
+            let kind = LocationKind::File {
+                bytes: Some(file.bytes),
+            };
+            self.is_in_zip = true;
+            self.take(path, cell, kind, None)?;
+        }
+        self.is_in_zip = false;
         Ok(())
     }
 
@@ -205,14 +252,15 @@ impl Search<'_> {
         &mut self,
         path: String,
         cell: Option<CellName>,
-        entry: &Entry,
+        kind: LocationKind,
         directory: Option<&str>,
     ) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
         // A table's directory holds files of that table.
         let fits = |table: &str| directory.is_none_or(|directory| directory == table);
         let mut is_parquet = false;
-        let (table, files, number, total) = match FileName::of(name, self.trace) {
+        let (table, files, number, total) = match FileName::of(&self.found.whole(&path), self.trace)
+        {
             Some(FileName::Part { number, total }) => (
                 directory.map(str::to_owned),
                 Files::Parts,
@@ -231,7 +279,11 @@ impl Search<'_> {
                 table,
                 number,
                 total,
-            }) if fits(&table) => (Some(table), Files::Named, number, total),
+                is_parquet: found,
+            }) if fits(&table) => {
+                is_parquet = found;
+                (Some(table), Files::Named, number, total)
+            }
             Some(FileName::Ambiguous(reason)) => {
                 return Err(ambiguous(&self.source.join(&path), reason));
             }
@@ -243,9 +295,13 @@ impl Search<'_> {
                 is_parquet: false,
             }) if fits(&table) => (Some(table), files, 0, Some(1)),
             Some(FileName::Archive(trace)) => {
-                let file = self.file(path, entry)?;
+                let file = self.file(path, kind)?;
                 self.found.archives.push((file, Some(trace)));
                 return Ok(());
+            }
+            Some(FileName::ParquetZip) => {
+                let archive = self.file(path, kind)?;
+                return self.take_zipped(&archive.path, cell);
             }
             Some(FileName::Only {
                 is_parquet: true, ..
@@ -266,7 +322,7 @@ impl Search<'_> {
             }
         };
         let part = FoundPart {
-            file: self.file(path, entry)?,
+            file: self.file(path, kind)?,
             key: PartKey {
                 cell,
                 file_number: number,
@@ -288,9 +344,11 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn file(&self, path: String, entry: &Entry) -> Result<FoundFile> {
-        self.stay_inside(&path)?;
-        let LocationKind::File { bytes } = entry.kind else {
+    fn file(&self, path: String, kind: LocationKind) -> Result<FoundFile> {
+        if !self.is_in_zip {
+            self.stay_inside(&path)?;
+        }
+        let LocationKind::File { bytes } = kind else {
             let reason = "has the name of a table's file, but is not a file";
             return Err(Error::new(ErrorKind::Failed, reason)
                 .at(self.source.join(&path))

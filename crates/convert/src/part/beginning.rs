@@ -68,7 +68,7 @@ impl<'a> Beginning<'a> {
                 let record = record.and_then(std::result::Result::ok);
                 record.and_then(|record| self.order.with_index_of(record.iter()))
             }
-            Syntax::Json => None,
+            Syntax::Json | Syntax::Parquet => None,
         };
         if let Some(order) = found {
             self.order = Cow::Owned(order);

@@ -322,7 +322,7 @@ impl<'a> Lines<'a> {
         if line.starts_with(BYTE_ORDER_MARK) {
             let other = match self.order.table.syntax {
                 Syntax::Csv => ", or write bom = true in [table.csv] of the description",
-                Syntax::QuotedCsv | Syntax::Json => "",
+                Syntax::QuotedCsv | Syntax::Json | Syntax::Parquet => "",
             };
             return format!(
                 "pass --accept bom, or remove the first three bytes of the file{other}"

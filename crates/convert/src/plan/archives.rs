@@ -14,14 +14,14 @@ use super::tables::{PARTS_LIMIT, TablePlan};
 use crate::discover::{self, FoundFile, FoundSource};
 
 /// The number of the part of a table that a member of an archive is, `None` within if the table is in one file; `None` if
-/// it isn't of the table. The path of a member says nothing but its last name.
+/// it isn't of the table. Of the path of a member, directories count if the names of files have some.
 #[must_use]
 pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
     let name = path.rsplit('/').next()?;
     match table.files {
         // What is compressed or packed once more isn't a text.
         Files::Named if name.ends_with(".gz") || name.ends_with(".zip") => None,
-        Files::Named => match &table.naming.claims(name)[..] {
+        Files::Named => match &table.naming.claims(path)[..] {
             [claim] => Some(Some(claim.number)),
             _ => None,
         },
@@ -60,7 +60,7 @@ pub(super) fn missing_members(
         let name = member.path.rsplit('/').next().unwrap_or(&member.path);
         let is_text = member.is_file && !name.ends_with(".gz") && !name.ends_with(".zip");
         for (table, numbers) in tables.iter().zip(&mut members).filter(|_| is_text) {
-            if let [claim] = &table.order.table.naming.claims(name)[..] {
+            if let [claim] = &table.order.table.naming.claims(&member.path)[..] {
                 numbers.insert(claim.number, claim.total);
             }
         }

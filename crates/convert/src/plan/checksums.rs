@@ -7,6 +7,7 @@ use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_source as source;
 
+use super::recognised::Recognised;
 use super::{ChecksumSource, Request};
 use crate::discover::checksums::Checksums;
 use crate::discover::{self, FoundSource};
@@ -44,6 +45,27 @@ pub(super) fn read_checksums(
         )?;
     }
     Ok(Some(checksums))
+}
+
+/// The zip archives of parts that have a listed digest.
+pub(super) fn listed_zips(
+    request: &Request,
+    source: &Recognised,
+    checksums: Option<&Checksums>,
+) -> Vec<(String, Digest)> {
+    let zips = source.found.zips.iter().filter_map(|zip| {
+        let listed = checksums.and_then(|sums| sums.of("", zip));
+        let digest = listed.or_else(|| described_sha256(request, &source.trace, zip))?;
+        Some((zip.clone(), digest))
+    });
+    zips.collect()
+}
+
+/// Whether a source is a file in a zip archive.
+pub(super) fn is_in_zip(source: &str, zip: &str) -> bool {
+    source
+        .strip_prefix(zip)
+        .is_some_and(|path| path.starts_with('/'))
 }
 
 /// Compares the digest of a source file with the one that its publisher names.

@@ -1,6 +1,7 @@
 //! The tables and parts of a source that are wanted and found.
 
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::words::several;
@@ -8,12 +9,12 @@ use tracelake_schema::{Files, Trace};
 
 use super::archives::{may_hold, missing_members};
 use super::cells;
-use super::checksums::described_sha256;
+use super::checksums::{described_sha256, is_in_zip};
 use super::parts::plan_table;
 use super::recognised::Recognised;
 use super::request::Request;
 use super::table_index::TableIndex;
-use super::tables::{StreamPlan, TablePlan};
+use super::tables::{PartPlan, StreamPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundFile, FoundSource, FoundTable};
 
@@ -106,9 +107,12 @@ pub(super) fn choose(
 
 impl Chosen {
     /// A warning when the checksums don't list all files.
-    pub(super) fn unlisted(&self) -> Option<String> {
+    pub(super) fn unlisted(&self, zips: &[(String, Digest)]) -> Option<String> {
         let parts = self.tables.iter().flat_map(|table| &table.parts);
-        let of_parts = parts.map(|part| &part.sha256);
+        let is_listed = |part: &&PartPlan| zips.iter().any(|(zip, _)| is_in_zip(&part.source, zip));
+        let of_parts = parts
+            .filter(|part| !is_listed(part))
+            .map(|part| &part.sha256);
         let of_streams = self.streams.iter().map(|stream| &stream.sha256);
         let digests = of_parts.chain(of_streams);
         let unlisted = digests.filter(|digest| digest.is_none()).count() as u64;

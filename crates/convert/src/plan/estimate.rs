@@ -120,7 +120,7 @@ fn nanoseconds(file: &SourceSize) -> (u128, u128) {
         (Syntax::Csv, Packed::Gzip) => (31, 84),
         (Syntax::Json | Syntax::QuotedCsv, Packed::Plain) => (12, 31),
         (Syntax::Json | Syntax::QuotedCsv, Packed::Gzip) => (68, 145),
-        (_, Packed::Parquet) => (9, 84),
+        (Syntax::Parquet, _) | (_, Packed::Parquet) => (9, 84),
     }
 }
 

@@ -14,10 +14,13 @@ mod shards;
 mod table_index;
 mod tables;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
+use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::SourceForm;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::PartKey;
@@ -32,7 +35,7 @@ use tracelake_source::Member;
 use crate::discover::{FoundFile, FoundPart, FoundSource};
 
 use archives::fit_archives;
-use checksums::read_checksums;
+use checksums::{is_in_zip, listed_zips, read_checksums};
 use choose::{choose, nothing_selected};
 use parts::part_plan;
 use recognised::{Recognised, check_tables};
@@ -52,6 +55,8 @@ pub use tables::{PARTS_LIMIT, PartPlan, StreamPlan, TablePlan};
 pub struct Plan {
     /// The directory that source paths are relative to.
     pub source: Location,
+    /// Its path without links.
+    pub above: String,
     /// The trace.
     pub trace: Arc<Trace>,
     /// Settings that decide the outputs' bytes, such as their layout and the policy on bad rows.
@@ -64,6 +69,8 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Files that are cut into parts, or hold several tables.
     pub streams: Vec<StreamPlan>,
+    /// Zip archives of parts whose digest is listed, and that digest.
+    pub zips: Vec<(String, Digest)>,
     /// The tables to derive from tables of the lake.
     pub derived: Vec<Arc<Derived>>,
     /// Tables of the trace that are not there, in its order; `jobs of cell b` if only one cell lacks it.
@@ -79,10 +86,24 @@ impl Plan {
         notes.map(String::as_str)
     }
 
+    /// The order of the fields in a file of a table, with the values that its path gives to columns.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misfit`](tracelake_core::ErrorKind::Misfit) if it isn't a path of the table's.
+    pub fn order_of<'a>(&self, table: &'a TablePlan, source: &str) -> Result<Cow<'a, FieldOrder>> {
+        table.order.of_file(&format!("{}/{source}", self.above))
+    }
+
     /// The parts of all tables, each with its table, in order.
     pub fn parts(&self) -> impl Iterator<Item = (&TablePlan, &PartPlan)> {
         let tables = self.tables.iter();
         tables.flat_map(|table| table.parts.iter().map(move |part| (table, part)))
+    }
+
+    /// The first part in a zip archive.
+    #[must_use]
+    pub fn first_in(&self, zip: &str) -> Option<(&TablePlan, &PartPlan)> {
+        self.parts().find(|(_, part)| is_in_zip(&part.source, zip))
     }
 
     /// The size of all inputs; `None` if that of one isn't known.
@@ -234,13 +255,14 @@ fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
     let derived = derived(request, &selection.trace)?;
     selection.check_derived(&derived)?;
     let checksums = read_checksums(context, request, &source.found)?;
+    let zips = listed_zips(request, &source, checksums.as_ref());
     let mut warnings = skipped(&source.found);
     let mut chosen = choose(context, request, &source, checksums.as_ref(), &mut warnings)?;
     if chosen.tables.is_empty() {
         return Err(nothing_selected(request, &source));
     }
     if checksums.is_some() {
-        warnings.extend(chosen.unlisted());
+        warnings.extend(chosen.unlisted(&zips));
     }
     for table in &mut chosen.tables {
         selection.apply(table)?;
@@ -258,12 +280,14 @@ fn plan_as_asked(context: &Context, request: &Request) -> Result<Plan> {
             synthetic: source.found.synthetic,
             ..Origin::of(trace, settings)
         },
+        above: source.found.above,
         source: source.found.root,
         trace: selection.trace,
         output,
         selected: request.parts.clone(),
         tables: chosen.tables,
         streams: chosen.streams,
+        zips,
         derived,
         absent: chosen.absent,
         warnings,

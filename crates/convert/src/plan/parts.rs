@@ -208,7 +208,7 @@ pub(super) fn part_plan(
 /// The names of the files of some parts, where names don't say the number of a part.
 fn names_of(table: &Table, parts: &[PartKey]) -> Option<String> {
     let naming = &table.naming;
-    let count = naming.count().or(naming.is_dated().then_some(0))?;
+    let count = naming.count().or(naming.begins_anywhere().then_some(0))?;
     Some(first_few(parts, |part| {
         let name = naming.name_of(part.file_number - naming.first, count);
         name.unwrap_or_else(|| part.file_number.to_string())

@@ -100,7 +100,7 @@ fn table_of_columns(request: &Request, root: &Location, found: &FoundTable) -> R
             .fields
             .iter()
             .map(|&index| &*table.columns[index].content);
-        table.parquet && fields.collect::<BTreeSet<_>>() == columns
+        table.is_published_as_parquet() && fields.collect::<BTreeSet<_>>() == columns
     };
     let traces: Vec<&Arc<Trace>> = match &request.trace {
         Some(trace) => vec![trace],
@@ -420,7 +420,7 @@ pub(super) fn recognise(
 fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
     let has = |table: &FoundTable| match files_of(trace, table) {
         Some(_) if table.is_parquet && !has_parquet(trace, table) => false,
-        Some(_) if table.files == Files::Named => has_names(trace, table),
+        Some(_) if table.files == Files::Named => has_names(trace, found, table),
         Some(files) => found.alone || files == table.files,
         None => false,
     };
@@ -430,19 +430,18 @@ fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
 /// Whether a trace publishes a table as Parquet.
 fn has_parquet(trace: &Trace, found: &FoundTable) -> bool {
     let known = found.name.as_deref().and_then(|name| trace.table(name));
-    known.is_some_and(|table| table.parquet)
+    known.is_some_and(|table| table.is_published_as_parquet())
 }
 
 /// Whether the files of a table that was found by their names have names of this trace's table: another trace may have
 /// a table with the same name.
-fn has_names(trace: &Trace, found: &FoundTable) -> bool {
+fn has_names(trace: &Trace, source: &FoundSource, found: &FoundTable) -> bool {
     let known = found.name.as_deref().and_then(|name| trace.table(name));
     let named = known.filter(|table| table.files == Files::Named);
     named.is_some_and(|table| {
         found.parts.iter().all(|part| {
-            let path = &part.file.path;
-            let name = path.rsplit_once('/').map_or(&path[..], |(_, name)| name);
-            !table.naming.claims(name).is_empty()
+            let path = source.whole(&part.file.path);
+            !table.naming.claims(&path).is_empty()
         })
     })
 }
@@ -489,6 +488,7 @@ fn not_published_so(table: &Table, file: &Location) -> Error {
         Syntax::Json => ("JSON lines", format!("{name}-*.json.gz")),
         Syntax::QuotedCsv => ("CSV with a header", format!("{name}.csv")),
         Syntax::Csv => ("CSV without a header", "files".to_owned()),
+        Syntax::Parquet => ("Parquet", "files".to_owned()),
     };
     let reason = format!("{name} is published as {published}, and this file is not that");
     Error::new(ErrorKind::Misfit, reason)

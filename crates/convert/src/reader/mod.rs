@@ -408,7 +408,7 @@ impl Producer {
     /// Reads the text of the table; the last name of `path` has the captures.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
-        let order = table.order.of_file(path.name().unwrap_or_default())?;
+        let order = table.order.of_file(&path.to_string())?;
         let beginning = Beginning::of(source, order)?;
         let order = &beginning.order;
         let text_location = PathBuf::from(source.text_location());
@@ -420,7 +420,7 @@ impl Producer {
     /// Reads a Parquet file, which has no name once it is unpacked.
     fn read_parquet(&self, path: &Location) -> Result<Converted> {
         let table = &self.input.plan.tables[0];
-        let order = table.order.of_file(path.name().unwrap_or_default())?;
+        let order = table.order.of_file(&path.to_string())?;
         let mut part = ParquetPart::open(&self.context, path, &order, &std::env::temp_dir())?;
         if let Some(expected) = self.input.sha256 {
             check_sha256(path, expected, part.fingerprint().sha256)?;

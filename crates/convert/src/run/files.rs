@@ -125,7 +125,7 @@ impl Run<'_> {
             Some(source) => source,
             None => self.open(&path)?,
         };
-        let order = table.order.of_file(&part.source)?;
+        let order = self.plan.order_of(table, &part.source)?;
         enter_member(&mut source, &order.table)?;
         let beginning = Beginning::of(&mut source, order)?;
         let order = &beginning.order;
@@ -165,7 +165,7 @@ impl Run<'_> {
         part: &PartPlan,
         path: &Location,
     ) -> Result<WaitingPart> {
-        let order = table.order.of_file(&part.source)?;
+        let order = self.plan.order_of(table, &part.source)?;
         let scratch = self.working.scratch()?;
         let mut file = ParquetPart::open(&self.context, path, &order, &scratch)?;
         let fingerprint = file.fingerprint().clone();

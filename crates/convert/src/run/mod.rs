@@ -147,6 +147,7 @@ fn convert_into(
         if !run_options.ignore_disk_space {
             Room::for_work(context, plan, &todo, out, run_options).check(out)?;
         }
+        check_zips(context, plan, &todo)?;
         let working = joined.begin()?;
         let run = Run {
             context: context.for_parts(),
@@ -317,6 +318,26 @@ fn check_listed(context: &Context, plan: &Plan, finished: &Parts) -> Result<()> 
             None => source::fingerprint(context, &path)?.sha256,
         };
         check_sha256(&path, expected, found)?;
+    }
+    Ok(())
+}
+
+/// Compares listed zip archives with their digests before the first part in each is converted; one of several workers
+/// has that part.
+fn check_zips(context: &Context, plan: &Plan, todo: &[Work<'_>]) -> Result<()> {
+    for (zip, expected) in &plan.zips {
+        let first = plan.first_in(zip).map(|(_, part)| part);
+        let has_first = todo
+            .iter()
+            .any(|work| matches!(work, Work::Part(_, part) if first == Some(*part)));
+        if has_first {
+            let path = plan.source.join(zip);
+            check_sha256(
+                &path,
+                *expected,
+                source::fingerprint(context, &path)?.sha256,
+            )?;
+        }
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::words::group_digits;
 use tracelake_lake::PartName;
-use tracelake_location::Location;
+use tracelake_location::{Location, free_bytes};
 
 use super::run_options::RunOptions;
 use super::schedule::Work;
@@ -97,7 +97,7 @@ impl Room {
         Self {
             estimate,
             memory: run_options.most_memory(context.threads()),
-            free: out.as_path().and_then(free),
+            free: out.as_path().and_then(free_bytes),
             replaced,
         }
     }
@@ -148,21 +148,6 @@ fn replaced_by_parts(plan: &Plan, stream: &StreamPlan, table: &TablePlan, lake: 
 fn size(lake: &Path, output: &str) -> Option<u64> {
     let facts = lake.join(output).symlink_metadata().ok()?;
     facts.is_file().then_some(facts.len())
-}
-
-/// The bytes that a process without privileges can still write where `path` is or will be.
-#[cfg(unix)]
-fn free(path: &Path) -> Option<u64> {
-    let path = std::path::absolute(path).ok()?;
-    let existing = path.ancestors().find(|path| path.exists())?;
-    let disk = rustix::fs::statvfs(existing).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-/// Nothing is known elsewhere.
-#[cfg(not(unix))]
-fn free(_: &Path) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

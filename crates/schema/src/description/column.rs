@@ -7,7 +7,7 @@ use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
-use super::spec::{ColumnSpec, FamilySpec, TableSpec};
+use super::spec::{CaptureSpec, ColumnSpec, FamilySpec, TableSpec};
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
 use crate::{Code, Column, Files, Kind, Range, Sentinel, Spelling, Syntax};
 
@@ -53,6 +53,7 @@ impl Shared {
             "a table with mandatory columns, and no other, says in `required` why they always have a value"
         );
         let flat = table.syntax == Syntax::Csv;
+        let has_captures = matches!(table.syntax, Syntax::Csv | Syntax::Parquet);
         let nested = table.column.iter().find(|column| !column.field.is_empty());
         ensure!(
             !flat || nested.is_none(),
@@ -61,8 +62,15 @@ impl Shared {
         if let Some(special) = table.column.iter().find(|column| is_special(column)) {
             ensure!(
                 flat,
-                "{}: null, integral_floats and captures are for syntax = \"csv\"",
+                "{}: null and integral_floats are for syntax = \"csv\"",
                 special.name
+            );
+        }
+        if let Some(capturing) = table.column.iter().find(|column| is_captured(column)) {
+            ensure!(
+                has_captures && capturing.capture.is_some(),
+                "{}: captures are for columns with syntax = \"csv\" or \"parquet\", and not within structs and lists",
+                capturing.name
             );
         }
         if let Some(looking) = table.column.iter().find(|column| has_looks(column)) {
@@ -238,9 +246,13 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
         matches!(kind, Kind::Text | Kind::Integer),
         "capture: only a column of kind text or integer can be one"
     );
-    let mut values = table.captures.get(name).into_iter().flatten();
+    let is_integer = |value: &String| !value.starts_with('+') && value.parse::<i64>().is_ok();
+    let are_integers = match table.captures.get(name) {
+        Some(CaptureSpec::Values(values)) => values.iter().all(is_integer),
+        Some(CaptureSpec::Range(_)) | None => true,
+    };
     ensure!(
-        kind == Kind::Text || values.all(|value| value.parse::<i64>().is_ok()),
+        kind == Kind::Text || are_integers,
         "capture: not all values of {{{name}}} are integers"
     );
     Ok(Some(name.clone()))
@@ -249,7 +261,12 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
 /// Whether a column, or anything nested in it, has what only plain fields can have.
 fn is_special(column: &ColumnSpec) -> bool {
     let has_spelling = column.integral_floats || column.null.is_some();
-    has_spelling || column.capture.is_some() || column.field.iter().any(is_special)
+    has_spelling || column.field.iter().any(is_special)
+}
+
+/// Whether the name of the file has the value of a column, or of anything nested in it.
+fn is_captured(column: &ColumnSpec) -> bool {
+    column.capture.is_some() || column.field.iter().any(is_captured)
 }
 
 /// Whether a column, or anything nested in it, is mandatory.

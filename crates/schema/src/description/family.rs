@@ -8,7 +8,7 @@ use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
 use super::words::{date, identifier, optional, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
-use crate::{Archive, Cells, Derived, Description, PublishedAt, Table, Trace};
+use crate::{Archive, Cells, Derived, Description, PublishedAt, Syntax, Table, Trace};
 
 /// The most versions of a data set.
 const MAX_TRACES: usize = 16;
@@ -165,11 +165,23 @@ fn archives(list: &[Archive], tables: &[&TableSpec]) -> Result<Vec<Archive>> {
             ensure!(known, "there is no table {name}");
         }
         ensure!(!archive.names.is_empty(), "an archive has no name");
+        let mut held = tables.iter().filter(|table| {
+            let is_held = archive
+                .table
+                .as_ref()
+                .is_none_or(|name| **name == *table.name);
+            is_held && table.syntax == Syntax::Parquet
+        });
+        let are_zips = archive.names.iter().all(|name| name.ends_with(".zip"));
+        ensure!(
+            are_zips || held.next().is_none(),
+            "names: Parquet is read in a zip archive only, whose name ends in .zip"
+        );
         let names = archive.names.iter().map(|name| word(name));
         Ok(Archive {
             table: archive.table.clone(),
             names: names.collect::<Result<_>>()?,
-            sha256: sha256(&archive.sha256)?,
+            sha256: archive.sha256.as_deref().map(sha256).transpose()?,
             size: word(&archive.size)?,
         })
     });

@@ -4,18 +4,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::spec::TableSpec;
+use super::spec::{CaptureSpec, TableSpec};
 use super::words::{identifier, unique};
 use crate::naming::Piece;
 use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, SeparatorText, Syntax};
 
-/// The most patterns of a table, and values of a capture.
+/// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
+/// how much memory a plan takes.
+pub const MOST_PARTS: u32 = 1_000_000;
+
+/// The most patterns of a table, and values in the list of a capture.
 const MOST_NAMES: usize = 1_000;
 
-/// The most captures of a pattern beside `{n}` and `{total}`.
-const MOST_CAPTURES: usize = 2;
+/// The most values of a capture that is a range.
+const LONGEST_RANGE: u64 = 10_000;
 
-/// The most letters of the name of a file.
+/// The most captures of a pattern beside `{n}` and `{total}`, and the most directories that it names.
+const MOST_CAPTURES: usize = 8;
+
+/// The most spellings of NULL.
+const MOST_NULLS: usize = 16;
+
+/// The most letters of the name of a file or directory.
 const MOST_LETTERS: usize = 255;
 
 /// The names of a table's files.
@@ -60,9 +70,10 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
         also.is_empty() || are_alike,
         "also: one name for each of `names`, in the same order and with the same braces"
     );
+    let is_file = |pattern: &NamePattern| pattern.is_plain() && !pattern.text.contains('/');
     ensure!(
-        !is_whole || patterns.iter().all(NamePattern::is_plain),
-        "names: those of a table in one file have no braces"
+        !is_whole || patterns.iter().all(is_file),
+        "names: those of a table in one file have no braces and no slash"
     );
     let mixed =
         patterns.iter().any(NamePattern::is_plain) && !patterns.iter().all(NamePattern::is_plain);
@@ -95,26 +106,59 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
             .any(|pattern| pattern.pieces.contains(&Piece::Capture(index)));
         ensure!(is_used, "captures: no name has {{{}}}", capture.name);
     }
-    Ok(Naming {
+    let naming = Naming {
         patterns,
         also,
         captures,
         first: spec.first.unwrap_or(0),
-    })
+    };
+    ensure!(
+        naming.places() <= u64::from(MOST_PARTS),
+        "captures: together they have {} values, and a table has at most {MOST_PARTS} parts",
+        naming.places()
+    );
+    Ok(naming)
 }
 
-fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<Vec<Capture>> {
+/// The values of a range such as `00..23`: as many digits as there are in front, and more if there must be.
+fn range(text: &str) -> Result<Vec<String>> {
+    let numbers = text.split_once("..").and_then(|(first, last)| {
+        let are_digits = [first, last]
+            .iter()
+            .all(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let numbers = (first.parse::<u64>().ok()?, last.parse::<u64>().ok()?);
+        are_digits.then_some((numbers, first.len()))
+    });
+    let Some(((first, last), digits)) = numbers else {
+        bail!("{text:?} is not a range of numbers, such as \"0..99\" or \"00..23\"");
+    };
+    ensure!(
+        first <= last && last - first < LONGEST_RANGE,
+        "{text:?} has no number in it, or more than {LONGEST_RANGE}"
+    );
+    Ok((first..=last)
+        .map(|number| format!("{number:0digits$}"))
+        .collect())
+}
+
+fn captures(spec: &BTreeMap<String, CaptureSpec>) -> Result<Vec<Capture>> {
     let captures = spec.iter().map(|(name, values)| {
         ensure!(
             !["n", "total", "date"].contains(&&name[..]),
             "{{{name}}} stands for digits and has no list"
         );
-        ensure!(
-            !values.is_empty() && values.len() <= MOST_NAMES,
-            "{name}: a capture has 1 to {MOST_NAMES} values"
-        );
+        let (values, is_range) = match values {
+            CaptureSpec::Values(values) => {
+                ensure!(
+                    !values.is_empty() && values.len() <= MOST_NAMES,
+                    "{name}: a capture has 1 to {MOST_NAMES} values"
+                );
+                (values.clone(), false)
+            }
+            CaptureSpec::Range(text) => (range(text).within(name)?, true),
+        };
         unique("value", values.iter().map(String::as_str)).within(name)?;
-        for value in values {
+        for value in &values {
             let plain = |letter: char| !letter.is_control() && letter != '/';
             ensure!(
                 !value.is_empty() && value.len() <= MOST_LETTERS && value.chars().all(plain),
@@ -123,7 +167,8 @@ fn captures(spec: &BTreeMap<String, Vec<String>>) -> Result<Vec<Capture>> {
         }
         Ok(Capture {
             name: identifier(name)?,
-            values: values.clone(),
+            values,
+            is_range,
         })
     });
     captures.collect()
@@ -139,13 +184,17 @@ fn placeholders(pattern: &NamePattern) -> Vec<&Piece> {
 
 /// Reads a pattern.
 fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
-    let plain = |letter: char| !letter.is_control() && letter != '/' && letter != '\\';
+    let plain = |letter: char| !letter.is_control() && letter != '\\';
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.len() <= MOST_LETTERS
+            && name.chars().all(plain)
+            && !name.starts_with('.')
+    };
     ensure!(
-        !text.is_empty()
-            && text.len() <= MOST_LETTERS
-            && text.chars().all(plain)
-            && !text.starts_with('.'),
-        "{text:?} is not the name of a file: it has no slash, and no point at its start"
+        text.split('/').all(is_name) && text.matches('/').count() <= MOST_CAPTURES,
+        "{text:?} is not the name of a file, maybe with up to {MOST_CAPTURES} directories before it: none of them is \
+         empty or begins with a point"
     );
     let mut rest = text.strip_suffix(".gz").unwrap_or(text);
     let mut pieces: Vec<Piece> = Vec::new();
@@ -292,9 +341,8 @@ fn one_byte(key: &str, text: &str) -> Result<u8> {
 /// The spellings of NULL beside the empty field.
 pub(super) fn nulls(spelled: &[String]) -> Result<Arc<[String]>> {
     ensure!(
-        spelled.len() <= MOST_CAPTURES * 8,
-        "null has at most {} spellings",
-        MOST_CAPTURES * 8
+        spelled.len() <= MOST_NULLS,
+        "null has at most {MOST_NULLS} spellings"
     );
     unique("spelling", spelled.iter().map(String::as_str)).within("null")?;
     let beside_empty = spelled.iter().filter(|text| !text.is_empty());

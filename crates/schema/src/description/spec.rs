@@ -121,6 +121,17 @@ pub(super) struct TraceSpec {
     pub(super) published: Option<String>,
 }
 
+/// The values of a capture.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a list of values, or a range such as \"00..23\""
+)]
+pub(super) enum CaptureSpec {
+    Values(Vec<String>),
+    Range(String),
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TableSpec {
@@ -138,7 +149,7 @@ pub(super) struct TableSpec {
     pub(super) first: Option<u32>,
     /// The values of captures in the names.
     #[serde(default)]
-    pub(super) captures: BTreeMap<String, Vec<String>>,
+    pub(super) captures: BTreeMap<String, CaptureSpec>,
     #[serde(default)]
     pub(super) syntax: Syntax,
     /// Whether it is also published as Parquet.

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::files::{self, csv};
+use super::files::{self, MOST_PARTS, csv};
 use super::spec::TableSpec;
 use super::words::{identifier, optional, prose, unique};
-use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Table};
-
-/// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
-/// how much memory a plan takes.
-pub const MOST_PARTS: u32 = 1_000_000;
+use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Syntax, Table};
 
 /// A version of the data set, and the tables that all versions share.
 pub(super) struct Version<'a> {
@@ -34,8 +30,12 @@ impl Version<'_> {
             "parts: a table has at most {MOST_PARTS}"
         );
         ensure!(
-            !spec.parquet || spec.files == Files::Shards,
-            "parquet: only of a table with files = \"shards\""
+            !spec.parquet || spec.files == Files::Shards && spec.syntax == Syntax::Json,
+            "parquet: only of a table with files = \"shards\" and syntax = \"json\""
+        );
+        ensure!(
+            spec.syntax != Syntax::Parquet || matches!(spec.files, Files::Named | Files::Shards),
+            "syntax = \"parquet\" needs files = \"named\" or \"shards\": a Parquet file is a part"
         );
         let published = of_version(spec, self.name, self.all);
         Ok(Table {

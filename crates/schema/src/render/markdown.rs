@@ -187,12 +187,13 @@ fn origin(trace: &Trace) -> String {
         let Some((name, others)) = archive.names.split_first() else {
             continue;
         };
+        let sha256 = archive.sha256.as_ref();
         text.push_str(&format!(
-            "| `{name}` | {} | {} | {} | `{}` |\n",
+            "| `{name}` | {} | {} | {} | {} |\n",
             quoted(others),
             archive.table.as_deref().unwrap_or("all"),
             cell(&archive.size),
-            archive.sha256,
+            sha256.map_or_else(|| "not stated".to_owned(), |digest| format!("`{digest}`")),
         ));
     }
     text
