@@ -11,6 +11,7 @@ mod door;
 mod drafts;
 mod forms;
 pub(crate) mod language;
+mod spellings;
 mod tutorial;
 
 use std::fs;

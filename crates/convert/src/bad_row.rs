@@ -141,7 +141,7 @@ const NULLS_OF_PANDAS: [&str; 3] = ["NaN", "nan", "<NA>"];
 
 impl BadRow<'_> {
     /// Guesses, from one bad row, at what the file is instead. The first one that applies is the hint.
-    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 12] = [
+    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 13] = [
         Self::byte_order_mark,
         Self::padding,
         Self::other_file,
@@ -150,6 +150,7 @@ impl BadRow<'_> {
         Self::binary,
         Self::saved_again,
         Self::null,
+        Self::word,
         Self::delimiter,
         Self::other_trace,
         Self::other_table,
@@ -414,6 +415,25 @@ impl BadRow<'_> {
             looks_like(&format!(
                 "NULL as another program writes it: pass --accept null={}, or use the published file",
                 for_shell(text)
+            ))
+        })
+    }
+
+    /// A word for true or false, which a description could name.
+    fn word(&self, order: &FieldOrder) -> Option<String> {
+        let word = str::from_utf8(&self.value).ok()?.trim_matches('"');
+        let is_fault = matches!(
+            self.fault,
+            Fault::NotBoolean | Fault::NotTruth | Fault::NotPythonTruth | Fault::NotWord
+        );
+        let (is_true, is_false) = (
+            word.eq_ignore_ascii_case("true"),
+            word.eq_ignore_ascii_case("false"),
+        );
+        let may_be_word = is_fault && (is_true || is_false) && !is_built_in(order);
+        may_be_word.then(|| {
+            looks_like(&format!(
+                "a boolean: write words = {{ {is_true} = [\"{word}\"] }} for its column in the description"
             ))
         })
     }

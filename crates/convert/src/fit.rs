@@ -298,6 +298,7 @@ fn weigh(column: &Column, field: &[u8]) -> std::result::Result<Option<Weight>, S
             }
             most(1 + u32::from(column.looks.within.is_some()))
         }
+        Kind::Boolean if column.spelling.truth(field).is_some() => most(4),
         Kind::Boolean => value::boolean(field).map_err(fault).and_then(|_| most(4)),
         Kind::Code => {
             let code = value::code(field).map_err(fault)?;

@@ -18,6 +18,7 @@ mod looks;
 mod queries;
 mod sample;
 mod spec;
+mod spelling;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -88,7 +88,7 @@ pub(super) fn values_of(
         };
         let text = str::from_utf8(text).map_err(|error| error.to_string())?;
         values[at] = match field.column.kind {
-            _ if text.is_empty() => ParsedValue::Null,
+            _ if text.is_empty() || is_null(&field.column, text) => ParsedValue::Null,
             Kind::Struct | Kind::List => {
                 let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
                 let value = reader.value(&field.column)?;
@@ -304,11 +304,15 @@ pub(super) fn equals(
 ) -> bool {
     let text = match value {
         ParsedValue::Null => return array.is_null(row),
+        ParsedValue::Word(text) | ParsedValue::Text(text) if is_null(column, text) => {
+            return array.is_null(row);
+        }
         _ if array.is_null(row) => return false,
         ParsedValue::Word(text) | ParsedValue::Text(text) => text.as_str(),
         ParsedValue::List(_) | ParsedValue::Struct(_) => "",
     };
-    let read = |text| match order.accept.integral_floats {
+    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
+    let read = |text| match is_lenient {
         true => number::integral(text),
         false => number::integer(text),
     };
@@ -333,12 +337,13 @@ pub(super) fn equals(
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
         }),
         Kind::Boolean => {
-            let names = if array.as_boolean().value(row) {
+            let found = array.as_boolean().value(row);
+            let names = if found {
                 ["1", "True", "true"]
             } else {
                 ["0", "False", "false"]
             };
-            names.contains(&text)
+            names.contains(&text) || column.spelling.truth(text.as_bytes()) == Some(found)
         }
         Kind::Text => {
             matches!(value, ParsedValue::Text(text) if text == array.as_string::<i32>().value(row))
@@ -375,6 +380,11 @@ pub(super) fn equals(
     }
 }
 
+/// Whether a text is a described spelling of NULL.
+fn is_null(column: &Column, text: &str) -> bool {
+    column.spelling.is_null(text.as_bytes())
+}
+
 /// The other spellings of sentinels, each with its value.
 fn other_spellings(column: &Column) -> impl Iterator<Item = (&str, i64)> {
     let sentinels = column.sentinels.iter();
@@ -388,10 +398,12 @@ pub(super) fn count_other_spellings(column: &Column, value: &ParsedValue) -> u64
     })
 }
 
-/// How many integers in a value are spelled as floats.
+/// How many integers in a value are spelled as floats, where that isn't described.
 pub(super) fn count_floats(column: &Column, value: &ParsedValue) -> u64 {
     count(column, value, |column, text| {
-        matches!(column.kind, Kind::Integer | Kind::Code) && text.contains('.')
+        let is_described = column.spelling.integral_floats || is_null(column, text);
+        let is_kind = matches!(column.kind, Kind::Integer | Kind::Code);
+        is_kind && !is_described && text.contains('.')
     })
 }
 

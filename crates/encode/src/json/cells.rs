@@ -13,9 +13,10 @@ use tracelake_schema::{Column, Kind};
 
 use super::columns::JsonColumns;
 use super::direct;
-use crate::cell::{Cell, NamedCells, NumberReader, Row, date_time, null};
+use crate::cell::{Cell, NamedCells, NumberReader, Row, boolean, date_time, null};
 use crate::reject::Reject;
 use crate::selection;
+use crate::value::json_boolean;
 
 /// Reads a line, without its ending.
 ///
@@ -93,6 +94,7 @@ pub(crate) fn is_selected(
 fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
     match (text, field.column.kind) {
         (None, _) => null(&field.column).ok(),
+        (Some(text), _) if field.column.spelling.is_null(text) => null(&field.column).ok(),
         (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
         (Some(text), Kind::DateTime(zone)) => {
             date_time(str::from_utf8(text).ok()?.to_owned(), zone).ok()
@@ -162,10 +164,10 @@ impl<'a> JsonReader<'a> {
 
     fn value(&mut self, text: &'a str, column: &Column) -> Result<Cell, Reject> {
         let bad = |fault| Reject::new(self.range_of(text), fault);
-        if text == "null" {
+        let is_string = text.starts_with('"');
+        if text == "null" || self.is_null(text, column) {
             return null(column).map_err(bad);
         }
-        let is_string = text.starts_with('"');
         match column.kind {
             Kind::Struct => self.object(text, &column.fields).map(Cell::Struct),
             Kind::List => {
@@ -187,11 +189,13 @@ impl<'a> JsonReader<'a> {
                 .and_then(|text| date_time(text.into_owned(), zone))
                 .map_err(bad),
             Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
-            Kind::Boolean => match text {
-                "true" => Ok(Cell::Boolean(true)),
-                "false" => Ok(Cell::Boolean(false)),
-                _ => Err(bad(Fault::NotTruth)),
-            },
+            Kind::Boolean => {
+                let word = match is_string && !column.spelling.words.is_empty() {
+                    true => string(text).map_err(bad)?,
+                    false => text.into(),
+                };
+                boolean(column, word.as_bytes(), json_boolean).map_err(bad)
+            }
             Kind::Integer | Kind::Code | Kind::Float => {
                 let range = self.range_of(text);
                 let bad = |fault| Reject::new(range.clone(), fault);
@@ -202,6 +206,17 @@ impl<'a> JsonReader<'a> {
                 self.numbers.read(column, number.as_bytes()).map_err(bad)
             }
         }
+    }
+
+    /// Whether a value, without its quotes, is a described spelling of NULL.
+    fn is_null(&self, text: &'a str, column: &Column) -> bool {
+        let nulls = &column.spelling.nulls;
+        let is_one = |text: &str| nulls.iter().any(|null| null == text);
+        !nulls.is_empty()
+            && match text.starts_with('"') {
+                true => string(text).is_ok_and(|text| is_one(&text)),
+                false => is_one(text),
+            }
     }
 
     /// Parses one level of JSON; returns the fault `other` if the value is of another type.

@@ -208,7 +208,7 @@ impl<'a> DirectReader<'a> {
         let value = match node.column.kind {
             Kind::Integer | Kind::Code | Kind::Float => self.number(),
             Kind::Text | Kind::DateTime(_) => self.string(),
-            Kind::Boolean => self.word(b"true").or_else(|| self.word(b"false")),
+            Kind::Boolean => self.boolean(&node.column),
             Kind::Struct if self.peek() == Some(b'{') => {
                 return self.object(&node.fields, &node.keys, repetition, rows);
             }
@@ -216,6 +216,9 @@ impl<'a> DirectReader<'a> {
             Kind::Struct | Kind::List => None,
         };
         match value {
+            Some(value) if node.column.spelling.is_null(&self.text[value.clone()]) => {
+                null(node, repetition, rows)
+            }
             Some(value) => {
                 let range = (offset(value.start), offset(value.end));
                 rows.push(node.leaves.start, range, repetition);
@@ -237,7 +240,9 @@ impl<'a> DirectReader<'a> {
             return Some(());
         }
         let mut repetition = repetition;
-        if let Kind::Integer | Kind::Code | Kind::Float = item.column.kind {
+        if let Kind::Integer | Kind::Code | Kind::Float = item.column.kind
+            && item.column.spelling.nulls.is_empty()
+        {
             let leaf = &mut rows.leaves[item.leaves.start];
             if self.numbers(&mut repetition, node.levels.repetition, leaf)? {
                 return Some(());
@@ -332,6 +337,15 @@ impl<'a> DirectReader<'a> {
         }
         self.at = number.end;
         Some(number)
+    }
+
+    /// The text of a truth value, or of a string or a number that may spell one.
+    fn boolean(&mut self, column: &Column) -> Option<Range<usize>> {
+        let value = self.word(b"true").or_else(|| self.word(b"false"));
+        value.or_else(|| match column.spelling.words.is_empty() {
+            true => None,
+            false => self.any_number(),
+        })
     }
 
     /// The text of a number that no column reads, and that may be in a string.

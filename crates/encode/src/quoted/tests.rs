@@ -2,8 +2,11 @@
 
 #![cfg(test)]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use tracelake_testkit::every_kind::{TABLE, quoted_line};
+use tracelake_schema::Table;
+use tracelake_testkit::every_kind::{SPELLED, TABLE, quoted_line, respelled_row};
 
 use super::*;
 use crate::samples::{described, object};
@@ -16,7 +19,16 @@ const HEADER: &str = "time,event,share,done,user,usage,rules,after,since\n";
 
 /// All rows of a text, read as one chunk.
 fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Fault)>> {
-    let (order, mut records) = (order(), QuotedRecords::default());
+    rows_of(&TABLE, text, ending)
+}
+
+fn rows_of(
+    table: &Arc<Table>,
+    text: &str,
+    ending: LineEnding,
+) -> Vec<Result<Row, (String, String, Fault)>> {
+    let mut records = QuotedRecords::default();
+    let order = FieldOrder::built_in(table, "here");
     let text = [
         HEADER.replace(
             '\n',
@@ -297,13 +309,20 @@ proptest! {
         numpy in any::<bool>(),
         crlf in any::<bool>(),
         always in any::<bool>(),
+        choices in prop::collection::vec(any::<u8>(), 1..20),
     ) {
         let lines = expected.iter().map(|(_, row)| quoted_line(row, numpy, always));
         let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
-        let rows = rows(&text, if crlf { LineEnding::CrLf } else { LineEnding::Lf });
-        let found: Vec<_> = rows.into_iter().map(|row| row.unwrap().cells).collect();
-        let expected: Vec<_> = expected.into_iter().map(|(cells, _)| cells).collect();
-        prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+        let ending = if crlf { LineEnding::CrLf } else { LineEnding::Lf };
+        let found: Vec<_> = rows(&text, ending).into_iter().map(|row| row.unwrap().cells).collect();
+        let cells: Vec<_> = expected.iter().map(|(cells, _)| cells.clone()).collect();
+        prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
+        let respelled = expected.iter().map(|(_, row)| respelled_row(row, &choices));
+        let lines = respelled.map(|row| quoted_line(&row, numpy, always));
+        let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
+        let found = rows_of(&SPELLED, &text, ending).into_iter();
+        let found: Vec<_> = found.map(|row| row.unwrap().cells).collect();
+        prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
 use super::spec::{ColumnSpec, FamilySpec, TableSpec};
+use super::spelling::OfTable;
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
-use crate::{Code, Column, Files, Kind, Range, Sentinel, Spelling, Syntax};
+use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
@@ -58,12 +58,8 @@ impl Shared {
             !flat || nested.is_none(),
             "a row of plain fields has no struct and no list"
         );
-        if let Some(special) = table.column.iter().find(|column| is_special(column)) {
-            ensure!(
-                flat,
-                "{}: null, integral_floats and captures are for syntax = \"csv\"",
-                special.name
-            );
+        if let Some(captured) = table.column.iter().find(|column| has_capture(column)) {
+            ensure!(flat, "{}: captures are for syntax = \"csv\"", captured.name);
         }
         if let Some(looking) = table.column.iter().find(|column| has_looks(column)) {
             ensure!(
@@ -72,8 +68,7 @@ impl Shared {
                 looking.name
             );
         }
-        let of_table = table.csv.as_ref().map_or(&[][..], |csv| &csv.null);
-        let of_table = nulls(of_table).within("csv")?;
+        let of_table = OfTable::read(table)?;
         ensure!(
             count(&table.column) <= MOST_COLUMNS,
             "column: a table has at most {MOST_COLUMNS} columns; fields of structs count, too, and a list as three"
@@ -90,27 +85,18 @@ impl Shared {
         }
         let mut columns = Vec::new();
         for column in &table.column {
-            let mut read = self.column(column, traces).within_named(&column.name)?;
-            let capture = capture(column, table, read.kind).within_named(&column.name)?;
-            let of_column = column.null.as_deref().map(nulls).transpose();
-            read.spelling = Spelling {
-                nulls: of_column
-                    .within_named(&column.name)?
-                    .unwrap_or_else(|| Arc::clone(&of_table)),
-                integral_floats: column.integral_floats,
-                capture,
-            };
+            let read = self.column(column, &of_table, traces);
+            let mut read = read.within_named(&column.name)?;
+            let capture = capture(column, table, read.kind);
+            read.spelling.capture = capture.within_named(&column.name)?;
             columns.push(Arc::new(read));
         }
         Ok(columns.into())
     }
 
-    fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
+    fn column(&self, column: &ColumnSpec, of: &OfTable, traces: &[&str]) -> Result<Column> {
         let kind = kind(&column.kind, column.zone)?;
-        ensure!(
-            !column.integral_floats || kind == Kind::Integer,
-            "only a column of kind integer has integral_floats"
-        );
+        let spelling = of.spelling(column, kind)?;
         let codes = listed("codes", &self.codes, column.codes.as_ref())?;
         ensure!(
             (kind == Kind::Code) != codes.is_empty(),
@@ -139,8 +125,8 @@ impl Shared {
             .field
             .iter()
             .map(|field| {
-                let field = self.column(field, traces).within_named(&column.name)?;
-                Ok(Arc::new(field))
+                let field = self.column(field, of, traces);
+                Ok(Arc::new(field.within_named(&column.name)?))
             })
             .collect::<Result<Vec<_>>>()?;
         ensure!(
@@ -188,7 +174,7 @@ impl Shared {
             invalid: column.invalid.clone(),
             doc: prose(&column.doc)?,
             looks: looks(column, kind)?,
-            spelling: Spelling::default(),
+            spelling,
             synthetic: column.synthetic.clone(),
             empty: column.empty,
         })
@@ -246,10 +232,9 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
     Ok(Some(name.clone()))
 }
 
-/// Whether a column, or anything nested in it, has what only plain fields can have.
-fn is_special(column: &ColumnSpec) -> bool {
-    let has_spelling = column.integral_floats || column.null.is_some();
-    has_spelling || column.capture.is_some() || column.field.iter().any(is_special)
+/// Whether a column, or anything nested in it, is to come from the name of the file.
+fn has_capture(column: &ColumnSpec) -> bool {
+    column.capture.is_some() || column.field.iter().any(has_capture)
 }
 
 /// Whether a column, or anything nested in it, is mandatory.

@@ -145,6 +145,9 @@ pub(super) struct TableSpec {
     #[serde(default)]
     pub(super) parquet: bool,
     pub(super) csv: Option<CsvSpec>,
+    /// Spellings of NULL in the columns that say nothing of their own.
+    #[serde(default)]
+    pub(super) null: Vec<String>,
     /// 0 where it is not known.
     #[serde(default)]
     pub(super) parts: u32,
@@ -187,6 +190,16 @@ pub(super) struct CsvSpec {
     pub(super) null: Vec<String>,
 }
 
+/// Spellings of true and false, beside those of the syntax.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WordsSpec {
+    #[serde(rename = "true", default)]
+    pub(super) yes: Vec<String>,
+    #[serde(rename = "false", default)]
+    pub(super) no: Vec<String>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ColumnSpec {
@@ -202,6 +215,8 @@ pub(super) struct ColumnSpec {
     /// Whether `5.0` is an integer.
     #[serde(default)]
     pub(super) integral_floats: bool,
+    /// Spellings of true and false.
+    pub(super) words: Option<WordsSpec>,
     /// Spellings of NULL in this column, in place of those of the table.
     pub(super) null: Option<Vec<String>>,
     /// The capture of the file's name that is the value.

@@ -2,6 +2,7 @@ use super::*;
 
 mod forms;
 mod mutated;
+mod spellings;
 
 const SMALL: &str = r#"
 family = "small"

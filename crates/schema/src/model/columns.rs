@@ -143,6 +143,8 @@ pub struct Spelling {
     pub nulls: Arc<[String]>,
     /// Whether an integer may be spelled `5.0`.
     pub integral_floats: bool,
+    /// Spellings of true and false beside those of the syntax.
+    pub words: Arc<[(String, bool)]>,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
     pub capture: Option<String>,
 }
@@ -153,6 +155,13 @@ impl Spelling {
     #[must_use]
     pub fn is_null(&self, field: &[u8]) -> bool {
         self.nulls.iter().any(|null| null.as_bytes() == field)
+    }
+
+    /// The value that a field spells as one of the described words.
+    #[must_use]
+    pub fn truth(&self, field: &[u8]) -> Option<bool> {
+        let mut words = self.words.iter();
+        words.find_map(|(word, value)| (word.as_bytes() == field).then_some(*value))
     }
 }
 
