@@ -11,6 +11,7 @@ mod door;
 mod drafts;
 mod forms;
 pub(crate) mod language;
+mod short;
 mod spellings;
 mod tutorial;
 

@@ -80,7 +80,7 @@ impl Shared {
         unique("column", names())?;
         // A header may have a name twice: the columns of plain CSV are known by their places.
         if !table.csv.as_ref().is_some_and(|csv| csv.header) {
-            let contents = table.column.iter().map(|column| column.content.as_str());
+            let contents = table.column.iter().map(content);
             unique("content", contents)?;
         }
         let mut columns = Vec::new();
@@ -161,9 +161,9 @@ impl Shared {
         );
         Ok(Column {
             name: identifier(&column.name)?,
-            content: printable(&column.content)?,
+            content: printable(content(column))?,
             kind,
-            format: word(&column.format)?,
+            format: optional(column.format.as_deref(), word)?.unwrap_or_default(),
             mandatory: column.mandatory,
             unit: optional(column.unit.as_deref(), prose)?,
             fields,
@@ -172,7 +172,7 @@ impl Shared {
             sentinels,
             ranges,
             invalid: column.invalid.clone(),
-            doc: prose(&column.doc)?,
+            doc: doc(column)?,
             looks: looks(column, kind)?,
             spelling,
             synthetic: column.synthetic.clone(),
@@ -201,6 +201,20 @@ impl Shared {
             ensure!(used, "ranges.{list} is not used");
         }
         Ok(())
+    }
+}
+
+/// The publisher's name of a column.
+fn content(column: &ColumnSpec) -> &str {
+    column.content.as_deref().unwrap_or(&column.name)
+}
+
+/// The meaning of a column.
+fn doc(column: &ColumnSpec) -> Result<String> {
+    match (&column.doc, content(column).trim()) {
+        (Some(doc), _) => prose(doc),
+        (None, "") => Ok(format!("{}.", &*column.name)),
+        (None, content) => prose(&format!("{content}.")),
     }
 }
 

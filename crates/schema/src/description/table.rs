@@ -40,7 +40,7 @@ impl Version<'_> {
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
             name: identifier(&spec.name)?,
-            summary: prose(&spec.summary).within("summary")?,
+            summary: summary(spec).within("summary")?,
             columns: Arc::clone(columns),
             fields: fields(spec, self.name),
             files: spec.files,
@@ -62,6 +62,13 @@ impl Version<'_> {
             synthetic: spec.synthetic.clone(),
         })
     }
+}
+
+/// The sentence about a table.
+fn summary(spec: &TableSpec) -> Result<String> {
+    let by_default = || Ok(format!("Rows of {}.", &*spec.name));
+    let summary = optional(spec.summary.as_deref(), prose)?;
+    summary.map_or_else(by_default, Ok)
 }
 
 /// The index of the column that a table names as its time.

@@ -2,6 +2,7 @@ use super::*;
 
 mod forms;
 mod mutated;
+mod short;
 mod spellings;
 
 const SMALL: &str = r#"

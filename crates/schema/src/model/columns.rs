@@ -16,7 +16,7 @@ pub struct Column {
     pub content: String,
     /// How a field is read.
     pub kind: Kind,
-    /// The publisher's name for the format, as `schema.csv` has it in its column `format`.
+    /// The publisher's name for the format, as `schema.csv` has it in its column `format`; may be empty.
     pub format: String,
     /// Whether an empty field makes a bad row; otherwise it is NULL. [`Table::required`](super::Table::required) says why a
     /// column is mandatory. A column that some version of the family lacks never is.
@@ -167,10 +167,11 @@ impl Spelling {
 
 words! {
     /// A publisher's change to the values of a column before publishing them.
-    #[derive(Deserialize)]
+    #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Obfuscation {
         /// Nothing.
+        #[default]
         Unchanged = "unchanged",
         /// Each value is replaced by an opaque keyed hash.
         Hashed = "hashed",
