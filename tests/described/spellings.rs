@@ -180,6 +180,88 @@ fn a_message_names_the_key_for_words() {
     run.says("write words = { true = [\"True\"] } for its column in the description");
 }
 
+/// Ids above 2^63 keep their digits, by themselves and in lists, and rows are sampled by them.
+#[test]
+fn unsigned_ids_are_texts_of_their_digits() {
+    let table = |syntax: &str| {
+        format!(
+            "files = \"whole\"\nsyntax = \"{syntax}\"\nsample_keys.id = \"id\"\nsample_by = \"id\""
+        )
+    };
+    let numbers = "kind = \"text\"\nnumbers = true";
+    let list = format!(
+        "kind = \"list\"\nfield = [{{ {} }}]",
+        numbers.replace('\n', ", ")
+    );
+    let columns = [("id", numbers), ("ids", list.as_str())];
+    for (syntax, file, rows) in [
+        (
+            "json",
+            "readings.json",
+            "{\"id\":18446744073709551615,\"ids\":[9223372036854775808, 1, \"2\"]}\n\
+             {\"ids\":[],\"id\":\"7\"}\n{\"id\":1.50}\n",
+        ),
+        (
+            "quoted-csv",
+            "readings.csv",
+            "id,ids\n18446744073709551615,\"[9223372036854775808, 1, '2']\"\n7,[]\n1.50,\n",
+        ),
+    ] {
+        let scratch = Scratch::new();
+        scratch.file(file, rows.as_bytes());
+        let description = one_table(&table(syntax), &columns);
+        converted(&scratch, &description);
+        let read = read_output(&first_output(&scratch));
+        let ids: Vec<_> = read.column(0).as_string::<i32>().iter().flatten().collect();
+        assert_eq!(ids, ["18446744073709551615", "7", "1.50"]);
+        let first = read.column(1).as_list::<i32>().value(0);
+        let items: Vec<_> = first.as_string::<i32>().iter().flatten().collect();
+        assert_eq!(items, ["9223372036854775808", "1", "2"]);
+        let file = describe(&scratch, "weather.toml", &description);
+        let mut rows = 0;
+        for class in ["0/2", "1/2"] {
+            let out = scratch.path().join(class.replace('/', "of"));
+            let trace = ["--trace", file.to_str().unwrap(), "--sample", class];
+            convert(&scratch.src(), &out, &trace).well();
+            verify_well(&out, &scratch.src());
+            rows += manifest(&out)["tables"][0]["rows"].as_u64().unwrap();
+        }
+        assert_eq!(rows, 3);
+    }
+    let scratch = Scratch::new();
+    scratch.file("readings.json", b"{\"id\":true}\n");
+    let run = misfit(&scratch, &one_table(&table("json"), &columns));
+    run.refuses(4, "readings.json:1:7: readings.id: not a string");
+}
+
+#[test]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
+fn real_ids_in_lists_are_texts_of_their_digits() {
+    let name = "conversation_trace.jsonl";
+    let text = fs::read_to_string(shared(&format!("next/mooncake/{name}"))).unwrap();
+    let scratch = Scratch::new();
+    scratch.file(name, text.as_bytes());
+    let description = format!(
+        "family = \"mooncake\"\n[[table]]\nname = \"requests\"\nfile = \"{name}\"\nsyntax = \"json\"\n\
+         time = \"timestamp\"\n[table.columns]\ntimestamp = \"integer\"\ninput_length = \"integer\"\n\
+         output_length = \"integer\"\nhash_ids = {{ kind = \"list\", field = [{{ kind = \"text\", numbers = true }}] }}\n"
+    );
+    converted(&scratch, &description);
+    let read = read_output(&first_output(&scratch));
+    let lists = read.column(3).as_list::<i32>();
+    assert_eq!(read.num_rows(), text.lines().count());
+    for (row, line) in text.lines().enumerate() {
+        let ids = line.split_once("\"hash_ids\": [").unwrap().1;
+        let ids = ids.trim_end_matches("]}").split(", ");
+        let found = lists.value(row);
+        let found = found.as_string::<i32>();
+        assert!(
+            found.iter().flatten().eq(ids.filter(|id| !id.is_empty())),
+            "{line}"
+        );
+    }
+}
+
 /// Real rows that pandas wrote: booleans as words, and whole numbers as floats.
 #[test]
 #[cfg_attr(not(published_data), ignore = "needs ../shared/data")]

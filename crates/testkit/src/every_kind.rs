@@ -94,6 +94,7 @@ fn spelled(column: &Column) -> Column {
         spelling: Spelling {
             nulls: ["N/A", "-999", "-999.0"].map(str::to_owned).into(),
             integral_floats: is(Kind::Integer),
+            numbers: is(Kind::Text),
             words: words.into_iter().filter(|_| is(Kind::Boolean)).collect(),
             capture: None,
         },

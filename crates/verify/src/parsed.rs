@@ -346,7 +346,9 @@ pub(super) fn equals(
             names.contains(&text) || column.spelling.truth(text.as_bytes()) == Some(found)
         }
         Kind::Text => {
-            matches!(value, ParsedValue::Text(text) if text == array.as_string::<i32>().value(row))
+            let is_number = column.spelling.numbers && number::is_float(text);
+            let is_text = matches!(value, ParsedValue::Text(_)) || is_number;
+            is_text && text == array.as_string::<i32>().value(row)
         }
         Kind::Struct => match value {
             ParsedValue::Struct(fields) => {

@@ -499,6 +499,9 @@ fn value_fault(
         | (Kind::Text, ParsedValue::Text(_)) => None,
         (Kind::Struct, _) => Some(Fault::NotStruct),
         (Kind::List, _) => Some(Fault::NotList),
+        (Kind::Text, ParsedValue::Word(word)) if column.spelling.numbers => {
+            (!number::is_float(word)).then_some(Fault::NotText)
+        }
         (Kind::Text, _) => Some(Fault::NotText),
         (Kind::DateTime(_), ParsedValue::Text(text)) => {
             number_fault(order, column, text.as_bytes())

@@ -184,6 +184,9 @@ impl<'a> JsonReader<'a> {
             Kind::Text if is_string => string(text)
                 .map(|text| Cell::Text(text.into_owned()))
                 .map_err(bad),
+            Kind::Text if column.spelling.numbers && is_number(text) => {
+                Ok(Cell::Text(text.to_owned()))
+            }
             Kind::Text => Err(bad(Fault::NotText)),
             Kind::DateTime(zone) if is_string => string(text)
                 .and_then(|text| date_time(text.into_owned(), zone))
@@ -244,6 +247,11 @@ impl<'a> JsonReader<'a> {
         let start = distance.min(self.text.len());
         start..(start + part.len()).min(self.text.len())
     }
+}
+
+/// Whether a value of JSON is a number.
+fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 /// The text of a JSON string, unescaped.

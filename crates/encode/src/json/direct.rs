@@ -207,6 +207,7 @@ impl<'a> DirectReader<'a> {
     fn value(&mut self, node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
         let value = match node.column.kind {
             Kind::Integer | Kind::Code | Kind::Float => self.number(),
+            Kind::Text if node.column.spelling.numbers => self.any_number(),
             Kind::Text | Kind::DateTime(_) => self.string(),
             Kind::Boolean => self.boolean(&node.column),
             Kind::Struct if self.peek() == Some(b'{') => {
@@ -284,7 +285,7 @@ impl<'a> DirectReader<'a> {
             return Some(None);
         }
         let value = match column.kind {
-            Kind::Text | Kind::DateTime(_) => self.string()?,
+            Kind::Text | Kind::DateTime(_) if !column.spelling.numbers => self.string()?,
             _ => self.any_number()?,
         };
         Some(Some(value))

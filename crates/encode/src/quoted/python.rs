@@ -7,6 +7,7 @@ use tracelake_schema::{Column, Kind};
 
 use crate::cell::{Cell, NamedCells, NumberReader, boolean, date_time, null};
 use crate::reject::Reject;
+use crate::value;
 
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
 /// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
@@ -82,6 +83,9 @@ impl<'a> PythonReader<'a, '_> {
             (_, word) if word.starts_with("...") => Err(Fault::Elided),
             (Kind::Struct, _) => Err(Fault::NotStruct),
             (Kind::List, _) => Err(Fault::NotList),
+            (Kind::Text, word) if column.spelling.numbers && is_float(word) => {
+                Ok(Cell::Text(word.to_owned()))
+            }
             (Kind::Text, _) => Err(Fault::NotText),
             (Kind::DateTime(_), _) => Err(Fault::NotDateTime),
             (Kind::Boolean, word) => boolean(column, word.as_bytes(), truth),
@@ -260,6 +264,11 @@ impl<'a> PythonReader<'a, '_> {
 fn may_be_string(column: &Column) -> bool {
     let is_kind = matches!(column.kind, Kind::Text | Kind::DateTime(_));
     is_kind || !column.spelling.words.is_empty() || !column.spelling.nulls.is_empty()
+}
+
+/// Whether a word is a number, however large.
+fn is_float(word: &str) -> bool {
+    matches!(value::float(word.as_bytes()), Ok(_) | Err(Fault::Overflow))
 }
 
 fn is_number(column: &Column) -> bool {

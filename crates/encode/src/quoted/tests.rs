@@ -96,6 +96,20 @@ fn cells_are_what_python_and_numpy_print() {
 }
 
 #[test]
+fn a_text_may_be_a_number_as_it_is_spelled() {
+    let text = "1,,,,,,\"[{'name': 18446744073709551615}, {'name': 1.}]\",,\n\
+                2,,,,,,[{'name': x1}],,\n";
+    let rows = rows_of(&SPELLED, text, LineEnding::Lf);
+    let name = |text: &str| Cell::Struct(vec![Cell::Text(text.to_owned()), Cell::Null]);
+    let names = [name("18446744073709551615"), name("1.")];
+    assert_eq!(
+        rows[0].as_ref().unwrap().cells[6],
+        Cell::List(names.to_vec())
+    );
+    assert_eq!(rows[1].as_ref().unwrap_err().2, Fault::NotText);
+}
+
+#[test]
 fn a_fault_names_its_column_and_its_place() {
     let row = |column: usize, cell: &str| {
         let mut cells = ["1", "", "", "", "", "", "", "", ""];

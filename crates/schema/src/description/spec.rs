@@ -235,6 +235,9 @@ pub(super) struct ColumnSpec {
     /// Whether `5.0` is an integer.
     #[serde(default)]
     pub(super) integral_floats: bool,
+    /// Whether a text may be a number.
+    #[serde(default)]
+    pub(super) numbers: bool,
     /// Spellings of true and false.
     pub(super) words: Option<WordsSpec>,
     /// Spellings of NULL in this column, in place of those of the table.

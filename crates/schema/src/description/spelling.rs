@@ -49,6 +49,10 @@ impl OfTable {
             !column.integral_floats || kind == Kind::Integer,
             "only a column of kind integer has integral_floats"
         );
+        ensure!(
+            !column.numbers || kind == Kind::Text && self.syntax != Syntax::Csv,
+            "numbers: only of a column of kind text, and in `csv` any text may be one anyway"
+        );
         let of_column = column.null.as_deref();
         let of_column = of_column.map(|spelled| null_spellings(spelled, self.syntax));
         let nulls = of_column
@@ -60,6 +64,7 @@ impl OfTable {
             words: words.within("words")?.unwrap_or_default(),
             nulls,
             integral_floats: column.integral_floats,
+            numbers: column.numbers,
             capture: None,
         })
     }

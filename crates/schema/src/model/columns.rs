@@ -143,6 +143,8 @@ pub struct Spelling {
     pub nulls: Arc<[String]>,
     /// Whether an integer may be spelled `5.0`.
     pub integral_floats: bool,
+    /// Whether a text may be a number without quotes, in a syntax that has quotes.
+    pub numbers: bool,
     /// Spellings of true and false beside those of the syntax.
     pub words: Arc<[(String, bool)]>,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.

@@ -100,6 +100,10 @@ fn mistakes_in_spellings_are_explained() {
             "only a column of kind integer has integral_floats",
         ),
         (
+            "kind = \"integer\"\nnumbers = true".to_owned(),
+            "x: numbers: only of a column of kind text",
+        ),
+        (
             "kind = \"text\"\ncapture = \"x\"".to_owned(),
             "x: captures are for syntax = \"csv\"",
         ),
