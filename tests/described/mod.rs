@@ -10,6 +10,7 @@ mod days;
 mod door;
 mod drafts;
 mod forms;
+mod json;
 pub(crate) mod language;
 mod short;
 mod spellings;

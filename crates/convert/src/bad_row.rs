@@ -303,6 +303,9 @@ impl BadRow<'_> {
         let expects_json = order.table.syntax == Syntax::Json;
         let what = match (expects_json, is_json) {
             // An object is one row; a list of them is not.
+            (true, false) if self.place.is_first() && may_be_array(order, &self.raw) => {
+                "a JSON array: write array = true in [table.json] of the description"
+            }
             (_, false) if self.place.is_first() && is_json_array(&self.raw) => ARRAY,
             (true, false) if self.raw.contains(&b',') => {
                 return Some(looks_like(&format!(
@@ -518,6 +521,11 @@ impl BadRow<'_> {
             )
         })
     }
+}
+
+/// Whether a line begins an array that a user's description could call one.
+fn may_be_array(order: &FieldOrder, line: &[u8]) -> bool {
+    is_json_array(line) && !is_built_in(order)
 }
 
 /// Whether a table is one of the catalog, and not of a description of the user's.

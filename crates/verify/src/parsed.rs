@@ -12,7 +12,7 @@ use csv::ByteRecord;
 use serde::de::IgnoredAny;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::words::several;
-use tracelake_schema::{Column, Kind, Syntax};
+use tracelake_schema::{Column, Extra, Kind, Syntax};
 
 use super::number;
 
@@ -65,6 +65,7 @@ pub(super) fn values_of(
         serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
         let line = str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let mut reader = ValueReader::new(line, Syntax::Json);
+        reader.extra = order.whole.json.extra;
         let row = reader.fields(&order.whole.columns, is_wanted)?;
         reader.end()?;
         let value = |column: &&Column| {
@@ -105,6 +106,8 @@ pub(super) fn values_of(
 struct ValueReader<'a> {
     rest: &'a str,
     is_json: bool,
+    /// What becomes of names that no column has.
+    extra: Extra,
 }
 
 impl<'a> ValueReader<'a> {
@@ -113,6 +116,7 @@ impl<'a> ValueReader<'a> {
         Self {
             rest: text,
             is_json,
+            extra: Extra::Refuse,
         }
     }
 
@@ -181,6 +185,15 @@ impl<'a> ValueReader<'a> {
             };
             let name = self.string(quote)?;
             let known = columns.iter().find(|column| column.content == name);
+            if known.is_none() && self.extra == Extra::Ignore {
+                self.expect(':')?;
+                self.skip()?;
+                if self.takes('}') {
+                    return Ok(fields);
+                }
+                self.expect(',')?;
+                continue;
+            }
             let column = known.ok_or_else(|| format!("the source has the name '{name}'"))?;
             if fields.iter().any(|(known, _)| *known == name) {
                 return Err(format!("the source has the name '{name}' twice"));

@@ -8,8 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{RowRules, RuleField};
-use tracelake_core::options::Accept;
-use tracelake_schema::{Column, Kind};
+use tracelake_schema::{Column, Extra, Kind};
 
 use super::columns::JsonColumns;
 use super::direct;
@@ -26,11 +25,13 @@ use crate::value::json_boolean;
 /// # Errors
 /// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
 pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
-    let mut reader = JsonReader::new(line, columns.accept)?;
+    let mut reader = JsonReader::new(line, columns)?;
     let mut named = NamedCells::new(&columns.whole);
     let text = reader.text;
     for (name, value) in reader.pairs(text)? {
-        let (index, column) = reader.column(&mut named, name)?;
+        let Some((index, column)) = reader.column(&mut named, name)? else {
+            continue;
+        };
         let cell = if columns.keeps(index) {
             let cell = reader.value(value, column);
             cell.map_err(|reject| reject.in_column(column))?
@@ -68,12 +69,14 @@ pub(crate) fn is_selected(
     {
         return Ok(is_selected);
     }
-    let mut reader = JsonReader::new(line, columns.accept)?;
+    let mut reader = JsonReader::new(line, columns)?;
     let mut named = NamedCells::new(&columns.whole);
     let text = reader.text;
     let mut found = [None; 2];
     for (name, value) in reader.pairs(text)? {
-        let (index, _) = reader.column(&mut named, name)?;
+        let Some((index, _)) = reader.column(&mut named, name)? else {
+            continue;
+        };
         named.put(index, Cell::Null);
         for (wanted, found) in wanted.iter().zip(&mut found) {
             if *wanted == Some(index) {
@@ -109,11 +112,12 @@ fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
 
 struct JsonReader<'a> {
     text: &'a str,
+    extra: Extra,
     numbers: NumberReader,
 }
 
 impl<'a> JsonReader<'a> {
-    fn new(line: &'a [u8], accept: Accept) -> Result<Self, Reject> {
+    fn new(line: &'a [u8], columns: &JsonColumns) -> Result<Self, Reject> {
         let text = str::from_utf8(line).map_err(|error| {
             let start = error.valid_up_to();
             let byte = line[start];
@@ -121,7 +125,8 @@ impl<'a> JsonReader<'a> {
         })?;
         Ok(Self {
             text,
-            numbers: NumberReader::new(accept),
+            extra: columns.extra,
+            numbers: NumberReader::new(columns.accept),
         })
     }
 
@@ -134,23 +139,26 @@ impl<'a> JsonReader<'a> {
         Ok(pairs.collect())
     }
 
-    /// The column with an unparsed name.
+    /// The column with an unparsed name; `None` if there is none, and that is ignored.
     fn column<'c>(
         &self,
         named: &mut NamedCells<'c>,
         name: &'a str,
-    ) -> Result<(usize, &'c Arc<Column>), Reject> {
+    ) -> Result<Option<(usize, &'c Arc<Column>)>, Reject> {
         let bad = |fault| Reject::new(self.range_of(name), fault);
-        named
-            .column(string(name).map_err(bad)?.as_ref())
-            .map_err(bad)
+        match named.column(string(name).map_err(bad)?.as_ref()) {
+            Err(Fault::UnknownKey) if self.extra == Extra::Ignore => Ok(None),
+            found => found.map(Some).map_err(bad),
+        }
     }
 
     /// Reads a struct.
     fn object(&mut self, text: &'a str, columns: &[Arc<Column>]) -> Result<Vec<Cell>, Reject> {
         let mut named = NamedCells::new(columns);
         for (name, value) in self.pairs(text)? {
-            let (index, column) = self.column(&mut named, name)?;
+            let Some((index, column)) = self.column(&mut named, name)? else {
+                continue;
+            };
             let cell = self.value(value, column);
             named.put(
                 index,
@@ -230,7 +238,11 @@ impl<'a> JsonReader<'a> {
                 return Reject::new(range, other);
             }
             // Show the whole word: serde_json fails in the middle of one that isn't JSON.
-            let at = error.column().saturating_sub(1).min(text.len());
+            let lines = text
+                .split_inclusive('\n')
+                .take(error.line().saturating_sub(1));
+            let before: usize = lines.map(str::len).sum();
+            let at = (before + error.column().saturating_sub(1)).min(text.len());
             let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
             let word = text.as_bytes()[..at]
                 .iter()

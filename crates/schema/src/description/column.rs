@@ -15,6 +15,9 @@ use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax};
 /// Parquet schema with more.
 pub const MOST_COLUMNS: usize = 999;
 
+/// The most structs and lists in one another. Published traces have up to 5.
+const MOST_DEPTH: usize = 16;
+
 /// Names that no column can have: those that the directories of a lake add to a table, and those that DuckDB can add.
 pub const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_row_number"];
 
@@ -32,6 +35,12 @@ fn count(columns: &[ColumnSpec]) -> usize {
         1 + group + count(&column.field)
     });
     entries.fold(0, usize::saturating_add)
+}
+
+/// How many structs and lists are in one another.
+fn depth(column: &ColumnSpec) -> usize {
+    let inner = column.field.iter().map(depth).max();
+    inner.map_or(0, |inner| inner + 1)
 }
 
 impl Shared {
@@ -95,6 +104,10 @@ impl Shared {
     }
 
     fn column(&self, column: &ColumnSpec, of: &OfTable, traces: &[&str]) -> Result<Column> {
+        ensure!(
+            depth(column) <= MOST_DEPTH,
+            "structs and lists are at most {MOST_DEPTH} deep in one another"
+        );
         let kind = kind(&column.kind, column.zone)?;
         let spelling = of.spelling(column, kind)?;
         let codes = listed("codes", &self.codes, column.codes.as_ref())?;

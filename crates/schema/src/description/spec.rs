@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::fault::Name;
 use super::short::ShortColumns;
 use crate::{
-    Archive, Bins, CellShards, Cells, Code, Files, Known, Obfuscation, Plot, Published,
+    Archive, Bins, CellShards, Cells, Code, Files, Json, Known, Obfuscation, Plot, Published,
     PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax, Zone,
 };
 
@@ -149,6 +149,7 @@ pub(super) struct TableSpec {
     #[serde(default)]
     pub(super) parquet: bool,
     pub(super) csv: Option<CsvSpec>,
+    pub(super) json: Option<Json>,
     /// Spellings of NULL in the columns that say nothing of their own.
     #[serde(default)]
     pub(super) null: Vec<String>,

@@ -6,7 +6,7 @@ use super::fault::{Result, Within, bail, ensure};
 use super::files::{self, csv};
 use super::spec::TableSpec;
 use super::words::{identifier, optional, prose, unique};
-use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Table};
+use crate::{CellShards, Cells, Column, Files, Json, Kind, Published, Reference, Syntax, Table};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
 /// how much memory a plan takes.
@@ -47,6 +47,7 @@ impl Version<'_> {
             syntax: spec.syntax,
             parquet: spec.parquet,
             csv: csv(spec)?,
+            json: json(spec)?,
             parts: match (spec.parts, naming.count()) {
                 (0, Some(count)) if spec.files == Files::Named => count,
                 (parts, _) => parts,
@@ -62,6 +63,15 @@ impl Version<'_> {
             synthetic: spec.synthetic.clone(),
         })
     }
+}
+
+/// The details of JSON.
+fn json(spec: &TableSpec) -> Result<Json> {
+    ensure!(
+        spec.json.is_none() || spec.syntax == Syntax::Json,
+        "json: only for syntax = \"json\""
+    );
+    Ok(spec.json.unwrap_or_default())
 }
 
 /// The sentence about a table.
