@@ -10,7 +10,10 @@ mod days;
 mod door;
 mod drafts;
 mod forms;
+mod json;
 pub(crate) mod language;
+mod short;
+mod spellings;
 mod tutorial;
 
 use std::fs;

@@ -62,6 +62,15 @@ fn the_tutorial_works_word_for_word() {
     fs::write(place.join("trips.toml"), described).unwrap();
     assert_eq!(commands.len(), 2);
     follow(commands[1]);
+    let short = blocks(tutorial, "toml")[1];
+    assert!(
+        short.lines().filter(|line| !line.is_empty()).count() <= 8,
+        "{short}"
+    );
+    fs::write(place.join("short.toml"), short).unwrap();
+    follow("tracelake convert bikes short-lake --trace short.toml");
+    follow("tracelake verify short-lake --source bikes");
+    follow("tracelake release short-lake");
     let lake = manifest(&place.join("bikes-lake"));
     assert_eq!(
         (&lake["trace"], &lake["tables"][0]["rows"]),

@@ -87,6 +87,7 @@ fn a_reject_says_where_and_keeps_the_row() {
         &row(&JSON, 1),
         "{\"time\":1,\"usage\":{\"cpus\":[]}}\n",
         "\n",
+        &row(&JSON, 2),
     ]
     .concat();
     let part = convert_text(text.as_bytes(), &JSON).unwrap();

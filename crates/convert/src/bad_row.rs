@@ -141,7 +141,7 @@ const NULLS_OF_PANDAS: [&str; 3] = ["NaN", "nan", "<NA>"];
 
 impl BadRow<'_> {
     /// Guesses, from one bad row, at what the file is instead. The first one that applies is the hint.
-    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 12] = [
+    const HINTS: [fn(&Self, &FieldOrder) -> Option<String>; 13] = [
         Self::byte_order_mark,
         Self::padding,
         Self::other_file,
@@ -150,6 +150,7 @@ impl BadRow<'_> {
         Self::binary,
         Self::saved_again,
         Self::null,
+        Self::word,
         Self::delimiter,
         Self::other_trace,
         Self::other_table,
@@ -302,6 +303,9 @@ impl BadRow<'_> {
         let expects_json = order.table.syntax == Syntax::Json;
         let what = match (expects_json, is_json) {
             // An object is one row; a list of them is not.
+            (true, false) if self.place.is_first() && may_be_array(order, &self.raw) => {
+                "a JSON array: write array = true in [table.json] of the description"
+            }
             (_, false) if self.place.is_first() && is_json_array(&self.raw) => ARRAY,
             (true, false) if self.raw.contains(&b',') => {
                 return Some(looks_like(&format!(
@@ -418,6 +422,25 @@ impl BadRow<'_> {
         })
     }
 
+    /// A word for true or false, which a description could name.
+    fn word(&self, order: &FieldOrder) -> Option<String> {
+        let word = str::from_utf8(&self.value).ok()?.trim_matches('"');
+        let is_fault = matches!(
+            self.fault,
+            Fault::NotBoolean | Fault::NotTruth | Fault::NotPythonTruth | Fault::NotWord
+        );
+        let (is_true, is_false) = (
+            word.eq_ignore_ascii_case("true"),
+            word.eq_ignore_ascii_case("false"),
+        );
+        let may_be_word = is_fault && (is_true || is_false) && !is_built_in(order);
+        may_be_word.then(|| {
+            looks_like(&format!(
+                "a boolean: write words = {{ {is_true} = [\"{word}\"] }} for its column in the description"
+            ))
+        })
+    }
+
     /// A number of the row before the fields.
     fn index(&self, order: &FieldOrder) -> Option<String> {
         if !matches!(self.fault, Fault::FieldCount { .. }) || order.table.syntax == Syntax::Json {
@@ -498,6 +521,11 @@ impl BadRow<'_> {
             )
         })
     }
+}
+
+/// Whether a line begins an array that a user's description could call one.
+fn may_be_array(order: &FieldOrder, line: &[u8]) -> bool {
+    is_json_array(line) && !is_built_in(order)
 }
 
 /// Whether a table is one of the catalog, and not of a description of the user's.

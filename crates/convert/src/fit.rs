@@ -16,7 +16,7 @@ use tracelake_core::fault::Fault;
 use tracelake_core::words::several;
 use tracelake_encode::value;
 use tracelake_location::Location;
-use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
+use tracelake_schema::{Column, Extra, Kind, Syntax, TRACES, Table};
 use tracelake_source::{Chunk, Source};
 
 /// The bits from which on values alone tell the table. Of files of random columns, not one in eight thousand even fits (see
@@ -138,6 +138,10 @@ impl Fit {
 pub(crate) fn fit(table: &Table, head: &Head, listed: Option<usize>) -> Fit {
     let first = head.first();
     match table.syntax {
+        Syntax::Json if table.json.array => match first.trim_ascii_start().starts_with(b"[") {
+            true => Fit::of(Level::Values),
+            false => Fit::of(Level::Nothing),
+        },
         Syntax::Json => fit_json(table, head),
         _ if is_json(first) => Fit::of(Level::Nothing),
         Syntax::QuotedCsv if is_header(table, first) => Fit::of(Level::Names),
@@ -298,6 +302,7 @@ fn weigh(column: &Column, field: &[u8]) -> std::result::Result<Option<Weight>, S
             }
             most(1 + u32::from(column.looks.within.is_some()))
         }
+        Kind::Boolean if column.spelling.truth(field).is_some() => most(4),
         Kind::Boolean => value::boolean(field).map_err(fault).and_then(|_| most(4)),
         Kind::Code => {
             let code = value::code(field).map_err(fault)?;
@@ -359,7 +364,10 @@ fn fit_json(table: &Table, head: &Head) -> Fit {
         let known = object.keys().filter_map(|name| table.column(name));
         let before = names.len();
         names.extend(known.map(|(_, column)| &*column.name));
-        if let Some(other) = object.keys().find(|name| table.column(name).is_none()) {
+        let mut others = object.keys().filter(|name| table.column(name).is_none());
+        if table.json.extra == Extra::Refuse
+            && let Some(other) = others.next()
+        {
             let is_most = names.len().max(before) * 2 > object.len();
             let level = if is_most {
                 Level::Fields

@@ -63,6 +63,8 @@ pub enum Fault {
     NotTruth,
     /// None of `True`, `False`, `1` and `0`.
     NotPythonTruth,
+    /// Neither a spelling of true or false in the syntax, nor one that the description adds.
+    NotWord,
     /// Not an object or a dictionary, where the column is a struct.
     NotStruct,
     /// Not an array or a list, where the column is a list.
@@ -112,6 +114,7 @@ impl fmt::Display for Fault {
             Self::NotText => write!(f, "not a string"),
             Self::NotTruth => write!(f, "neither true nor false"),
             Self::NotPythonTruth => write!(f, "neither True nor False, and neither 1 nor 0"),
+            Self::NotWord => write!(f, "none of the described words for true and false"),
             Self::NotStruct => write!(f, "not named values in braces"),
             Self::NotList => write!(f, "not a list in brackets"),
             Self::UnknownKey => write!(f, "an unknown name"),

@@ -80,16 +80,16 @@ impl NumberReader {
     }
 
     fn other(self, column: &Column, text: &[u8], fault: Fault) -> Result<(i64, Spelled), Fault> {
-        other_spelling(column, text, fault, self.accept).ok_or(fault)
+        other_spelling(column, text, fault, self.accept)
     }
 
-    /// Whether a field that isn't empty is NULL on request; then it is counted.
-    pub(crate) fn is_null(&mut self, text: &[u8]) -> bool {
-        let is_null = self.accept.is_null(text);
-        if is_null {
+    /// Whether a field that isn't empty is NULL: as described, or on request; then it is counted.
+    pub(crate) fn is_null(&mut self, column: &Column, text: &[u8]) -> bool {
+        let is_accepted = self.accept.is_null(text);
+        if is_accepted {
             self.others.count(Spelled::AsNull);
         }
-        is_null
+        is_accepted || column.spelling.is_null(text)
     }
 }
 
@@ -99,6 +99,22 @@ impl NumberReader {
 /// If it isn't one.
 pub(crate) fn date_time(text: String, zone: Zone) -> Result<Cell, Fault> {
     value::date_time(text.as_bytes(), zone).map(|_| Cell::Text(text))
+}
+
+/// Reads a truth value as `read` does, or a described spelling of one.
+///
+/// # Errors
+/// If it isn't one.
+pub(crate) fn boolean(
+    column: &Column,
+    text: &[u8],
+    read: fn(&[u8]) -> Result<bool, Fault>,
+) -> Result<Cell, Fault> {
+    let value = read(text).or_else(|fault| {
+        let other = other_spelling(column, text, fault, Accept::default());
+        other.map(|(value, _)| value != 0)
+    });
+    value.map(Cell::Boolean)
 }
 
 /// NULL, unless the column is mandatory.

@@ -12,12 +12,12 @@ use rayon::prelude::*;
 use tracelake_core::fault::Fault;
 use tracelake_schema::Column;
 
-use crate::cell::{Cell, NumberReader};
+use crate::cell::{Cell, NumberReader, boolean};
 use crate::levels::Levels;
 use crate::nodes::{MaxLevels, Node};
 use crate::row_fields::RowFields;
 use crate::typed_rows::{TypedRows, TypedValues};
-use crate::value::OtherSpellings;
+use crate::value::{OtherSpellings, json_boolean};
 
 /// The outcome of reading the values of some rows.
 pub(crate) enum ReadRows {
@@ -262,11 +262,10 @@ impl Values {
         reader: &mut NumberReader,
     ) -> Result<(), Fault> {
         match self {
-            Self::Booleans(values) => values.push(match text {
-                b"true" => true,
-                b"false" => false,
+            Self::Booleans(values) => match boolean(column, text, json_boolean)? {
+                Cell::Boolean(value) => values.push(value),
                 _ => return Err(Fault::NotTruth),
-            }),
+            },
             Self::Texts(bytes, ends) => {
                 bytes.extend_from_slice(text);
                 ends.push(bytes.len());

@@ -16,6 +16,7 @@ use tracelake_schema::{Column, Kind, TRACES, Table};
 use crate::cell::Cell;
 use crate::reject::Reject;
 use crate::split::Records;
+use crate::syntax::{ArrayPlace, Splitting};
 
 /// The fields of [`machines`]: time, machine, event, platform, CPUs, memory.
 pub(crate) const FIELDS: usize = 6;
@@ -45,6 +46,17 @@ pub(crate) fn split(text: &str) -> Records {
     records.split(text.as_bytes(), FIELDS, LineEnding::Lf);
     records
 }
+
+/// A whole text at once.
+pub(crate) const WHOLE: Splitting = Splitting {
+    ending: LineEnding::Lf,
+    skipped_bytes: 0,
+    skipped_lines: 0,
+    is_first: true,
+    is_last: true,
+    most: u64::MAX,
+    array: ArrayPlace::Start,
+};
 
 /// The path of the column at fault, the faulty text, and the fault.
 pub(crate) fn described(reject: Reject, raw: &[u8]) -> (String, String, Fault) {

@@ -11,6 +11,7 @@ use tracelake_schema::Syntax;
 
 use crate::cell::Row;
 use crate::json::JsonRecords;
+pub use crate::json::{ArrayPlace, NoArray};
 use crate::output::BlockBuilder;
 use crate::quoted::QuotedRecords;
 use crate::reject::Reject;
@@ -55,6 +56,8 @@ pub struct Splitting {
     pub is_last: bool,
     /// The most records to split off.
     pub most: u64,
+    /// Where the chunk begins, if the text is an array of JSON.
+    pub array: ArrayPlace,
 }
 
 /// The records of a chunk that didn't become rows.
@@ -99,12 +102,17 @@ impl ChunkRecords {
                 }
                 lines.len()
             }
-            RecordOffsets::Json(records) => {
-                let lines = first(lines, most);
-                records.split(lines, ending, order, self.marked);
-                lines.len()
-            }
+            RecordOffsets::Json(records) => records.split(lines, order, self.marked, splitting),
             RecordOffsets::QuotedCsv(records) => records.split(lines, splitting.is_last, most),
+        }
+    }
+
+    /// Where the chunk ends in an array of JSON, or why the text is none, and where; `None` if the text isn't to be one.
+    #[must_use]
+    pub fn array(&self) -> Option<std::result::Result<ArrayPlace, (usize, NoArray)>> {
+        match &self.offsets {
+            RecordOffsets::Json(records) => records.array(),
+            RecordOffsets::Csv(_) | RecordOffsets::QuotedCsv(_) => None,
         }
     }
 
@@ -140,12 +148,14 @@ impl ChunkRecords {
     #[must_use]
     pub fn longest(&self) -> Option<Range<usize>> {
         match &self.offsets {
-            RecordOffsets::QuotedCsv(records) => {
-                let ranges = records.ranges().iter();
-                ranges.max_by_key(|range| range.len()).cloned()
-            }
+            RecordOffsets::QuotedCsv(records) => longest(records.ranges()),
+            RecordOffsets::Json(records) if self.is_array() => longest(records.ranges()),
             RecordOffsets::Csv(_) | RecordOffsets::Json(_) => None,
         }
+    }
+
+    fn is_array(&self) -> bool {
+        self.array().is_some()
     }
 
     /// The number of records, including those of the wrong shape and those that aren't selected.
@@ -162,9 +172,11 @@ impl ChunkRecords {
     #[must_use]
     pub fn lines(&self, lines: &[u8]) -> u64 {
         match &self.offsets {
-            RecordOffsets::QuotedCsv(_) => memchr::memchr_iter(b'\n', lines).count() as u64,
             RecordOffsets::Csv(records) => self.count() + records.skipped() as u64,
-            RecordOffsets::Json(_) => self.count(),
+            RecordOffsets::Json(_) if !self.is_array() => self.count(),
+            RecordOffsets::Json(_) | RecordOffsets::QuotedCsv(_) => {
+                memchr::memchr_iter(b'\n', lines).count() as u64
+            }
         }
     }
 
@@ -236,7 +248,11 @@ impl ChunkRecords {
         row: impl Fn(usize, &[u8]) -> std::result::Result<Row, Reject> + Sync,
     ) -> Result<LeftOut> {
         let read = |(index, range): (usize, &Range<usize>)| {
-            let (raw, shape) = self.ending.body(&lines[range.clone()]);
+            let record = &lines[range.clone()];
+            let (raw, shape) = match self.is_array() {
+                true => (record, None),
+                false => self.ending.body(record),
+            };
             let in_chunk = range.start..range.start + raw.len();
             let marked = (index == 0 && self.marked).then_some(Fault::ByteOrderMark);
             let is_selected = match (marked.or(shape), order.rules.is_empty()) {
@@ -275,8 +291,12 @@ impl ChunkRecords {
     }
 }
 
+fn longest(ranges: &[Range<usize>]) -> Option<Range<usize>> {
+    ranges.iter().max_by_key(|range| range.len()).cloned()
+}
+
 /// The first `most` lines, or all of them if there are fewer.
-fn first(lines: &[u8], most: u64) -> &[u8] {
+pub(crate) fn first(lines: &[u8], most: u64) -> &[u8] {
     // A line has at least one byte, so most chunks needn't be searched.
     let Some(skip) = usize::try_from(most)
         .ok()

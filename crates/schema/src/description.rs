@@ -17,7 +17,9 @@ mod lists;
 mod looks;
 mod queries;
 mod sample;
+mod short;
 mod spec;
+mod spelling;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -87,5 +89,7 @@ fn spec_of(text: &str) -> Result<FamilySpec, DescriptionError> {
         );
         return Err(Fault::new(reason).of(text));
     }
-    toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text))
+    let spec: FamilySpec =
+        toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text))?;
+    spec.in_full().map_err(|fault| fault.of(text))
 }

@@ -47,10 +47,10 @@ mod traces;
 pub use cells::Cells;
 pub use looks::{Looks, TextPattern};
 pub use model::{
-    Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Figure,
-    Files, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published, PublishedAt,
-    QueryColumn, QueryTable, Range, Reference, Rule, SampleKey, Sentinel, Spelling, Syntax, Table,
-    Trace, Zone,
+    Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Extra,
+    Figure, Files, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published,
+    PublishedAt, QueryColumn, QueryTable, Range, Reference, Rule, SampleKey, Sentinel, Spelling,
+    Syntax, Table, Trace, Zone,
 };
 pub use names::cell_name;
 pub use naming::{Capture, Claim, NamePattern, Naming};

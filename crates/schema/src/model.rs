@@ -192,6 +192,8 @@ pub struct Table {
     pub parquet: bool,
     /// The details of [`Syntax::Csv`].
     pub csv: Csv,
+    /// The details of [`Syntax::Json`].
+    pub json: Json,
     /// The number of published parts; 0 if it is unknown.
     pub parts: u32,
     /// The number of rows in all published parts; `None` if it isn't known.
@@ -272,10 +274,35 @@ pub enum Syntax {
     /// A header line, and fields that may be quoted and then span lines (RFC 4180). Structs and lists
     /// are written as Python prints them.
     QuotedCsv,
-    /// One JSON object per line; an absent field is null.
+    /// One JSON object per line, or an array of them; an absent field is null.
     Json,
     /// Columns, in a file of Apache Parquet.
     Parquet,
+}
+
+/// The details of [`Syntax::Json`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Json {
+    /// Whether the text is one array of objects, and not an object in each line.
+    #[serde(default)]
+    pub array: bool,
+    /// What becomes of names that no column has.
+    #[serde(default)]
+    pub extra: Extra,
+}
+
+words! {
+    /// What becomes of the names in an object that no column has.
+    #[derive(Deserialize, Default)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Extra {
+        /// The row is bad.
+        #[default]
+        Refuse = "refuse",
+        /// They are left out, with their values.
+        Ignore = "ignore",
+    }
 }
 
 /// The details of [`Syntax::Csv`].
@@ -350,6 +377,7 @@ impl Table {
             syntax: Syntax::Csv,
             parquet: false,
             csv: Csv::PLAIN,
+            json: Json::default(),
             parts: 0,
             published: None,
             shards: Vec::new(),

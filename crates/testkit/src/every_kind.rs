@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
-use tracelake_schema::{Column, Kind, Sentinel, Syntax, Table, Zone};
+use tracelake_schema::{Column, Kind, Sentinel, Spelling, Syntax, Table, Zone};
 
 /// A column of a made-up table.
 #[must_use]
@@ -75,6 +75,75 @@ pub static TABLE: LazyLock<Arc<Table>> = LazyLock::new(|| {
         ..Table::plain("jobs", columns)
     })
 });
+
+/// [`TABLE`] with other spellings of its values, see [`respelled`].
+pub static SPELLED: LazyLock<Arc<Table>> = LazyLock::new(|| {
+    let columns = TABLE.columns.iter().map(|column| spelled(column));
+    Arc::new(Table {
+        columns: columns.map(Arc::new).collect(),
+        ..(**TABLE).clone()
+    })
+});
+
+fn spelled(column: &Column) -> Column {
+    let words = [("yes", true), ("1", true), ("no", false), ("off", false)];
+    let words = words.map(|(word, value)| (word.to_owned(), value));
+    let is = |kind| column.kind == kind;
+    Column {
+        fields: column.fields.iter().map(|it| spelled(it).into()).collect(),
+        spelling: Spelling {
+            nulls: ["N/A", "-999", "-999.0"].map(str::to_owned).into(),
+            integral_floats: is(Kind::Integer),
+            numbers: is(Kind::Text),
+            words: words.into_iter().filter(|_| is(Kind::Boolean)).collect(),
+            capture: None,
+        },
+        ..column.clone()
+    }
+}
+
+/// A value of a column of [`TABLE`], some of it as [`SPELLED`] may have it: `choices` chooses.
+#[must_use]
+pub fn respelled(value: &Value, column: &Column, choices: &mut impl Iterator<Item = u8>) -> Value {
+    let choice = usize::from(choices.next().unwrap_or_default());
+    match (value, column.kind) {
+        (Value::Null, _) => [json!("N/A"), json!(-999), Value::Null][choice % 3].clone(),
+        (Value::Bool(true), _) => [json!("yes"), json!(1), json!(true)][choice % 3].clone(),
+        (Value::Bool(false), _) => [json!("no"), json!("off"), json!(false)][choice % 3].clone(),
+        (Value::Number(_) | Value::String(_), Kind::Integer) if choice.is_multiple_of(2) => {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            format!("{text}.0").into()
+        }
+        (Value::Object(named), _) => {
+            let field = |name: &String| column.fields.iter().find(|field| field.content == *name);
+            let named = named.iter().map(|(name, value)| {
+                let value = respelled(value, field(name).unwrap(), choices);
+                (name.clone(), value)
+            });
+            named.collect()
+        }
+        (Value::Array(items), _) => {
+            let items = items.iter();
+            items
+                .map(|item| respelled(item, &column.fields[0], choices))
+                .collect()
+        }
+        (other, _) => other.clone(),
+    }
+}
+
+/// A row of [`TABLE`], see [`respelled`].
+#[must_use]
+pub fn respelled_row(row: &Value, choices: &[u8]) -> Value {
+    let mut choices = choices.iter().copied().cycle();
+    let named = row.as_object().unwrap().iter().map(|(name, value)| {
+        let (_, column) = TABLE.column(name).unwrap();
+        (name.clone(), respelled(value, column, &mut choices))
+    });
+    named.collect()
+}
 
 /// Formats a value as Python prints it, with numpy's spaces in lists or with commas.
 fn python(value: &Value, column: &Column, numpy: bool) -> String {

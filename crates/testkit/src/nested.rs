@@ -166,18 +166,28 @@ pub fn convert_text(text: &[u8], table: &Arc<Table>) -> std::result::Result<Part
 
 /// Whether a value of JSON means that of an array.
 pub fn equal(column: &Column, value: &Value, array: &dyn Array, row: usize) -> bool {
-    if value.is_null() || array.is_null(row) {
-        return value.is_null() && array.is_null(row);
-    }
     let text = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
+    let is_null = value.is_null() || column.spelling.is_null(text.as_bytes());
+    if is_null || array.is_null(row) {
+        return is_null && array.is_null(row);
+    }
     match column.kind {
         Kind::DateTime(_) => false,
         Kind::Integer => text.parse() == Ok(array.as_primitive::<Int64Type>().value(row)),
         Kind::Code => text.parse() == Ok(array.as_primitive::<Int32Type>().value(row)),
         Kind::Float => text.parse() == Ok(array.as_primitive::<Float64Type>().value(row)),
-        Kind::Boolean => value.as_bool() == Some(array.as_boolean().value(row)),
+        Kind::Boolean => {
+            let word = || column.spelling.truth(text.as_bytes());
+            let plain = || {
+                text.parse()
+                    .ok()
+                    .filter(|_| !column.spelling.words.is_empty())
+            };
+            let value = value.as_bool().or_else(word).or_else(plain);
+            value == Some(array.as_boolean().value(row))
+        }
         Kind::Text => value.as_str() == Some(array.as_string::<i32>().value(row)),
         Kind::Struct => {
             let inner = column.fields.iter().zip(array.as_struct().columns());

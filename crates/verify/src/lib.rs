@@ -15,6 +15,7 @@
 //! ```
 
 mod archive;
+mod array_text;
 mod catch;
 mod claims;
 mod derived;

@@ -12,7 +12,7 @@ use csv::ByteRecord;
 use serde::de::IgnoredAny;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::words::several;
-use tracelake_schema::{Column, Kind, Syntax};
+use tracelake_schema::{Column, Extra, Kind, Syntax};
 
 use super::number;
 
@@ -71,6 +71,7 @@ pub(super) fn values_of(
         serde_json::from_slice::<IgnoredAny>(bytes).map_err(|error| error.to_string())?;
         let line = str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let mut reader = ValueReader::new(line, Syntax::Json);
+        reader.extra = order.whole.json.extra;
         let row = reader.fields(&order.whole.columns, is_wanted)?;
         reader.end()?;
         let value = |column: &&Column| {
@@ -94,7 +95,7 @@ pub(super) fn values_of(
         };
         let text = str::from_utf8(text).map_err(|error| error.to_string())?;
         values[at] = match field.column.kind {
-            _ if text.is_empty() => ParsedValue::Null,
+            _ if text.is_empty() || is_null(&field.column, text) => ParsedValue::Null,
             Kind::Struct | Kind::List => {
                 let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
                 let value = reader.value(&field.column)?;
@@ -111,6 +112,8 @@ pub(super) fn values_of(
 struct ValueReader<'a> {
     rest: &'a str,
     is_json: bool,
+    /// What becomes of names that no column has.
+    extra: Extra,
 }
 
 impl<'a> ValueReader<'a> {
@@ -119,6 +122,7 @@ impl<'a> ValueReader<'a> {
         Self {
             rest: text,
             is_json,
+            extra: Extra::Refuse,
         }
     }
 
@@ -187,6 +191,15 @@ impl<'a> ValueReader<'a> {
             };
             let name = self.string(quote)?;
             let known = columns.iter().find(|column| column.content == name);
+            if known.is_none() && self.extra == Extra::Ignore {
+                self.expect(':')?;
+                self.skip()?;
+                if self.takes('}') {
+                    return Ok(fields);
+                }
+                self.expect(',')?;
+                continue;
+            }
             let column = known.ok_or_else(|| format!("the source has the name '{name}'"))?;
             if fields.iter().any(|(known, _)| *known == name) {
                 return Err(format!("the source has the name '{name}' twice"));
@@ -310,11 +323,15 @@ pub(super) fn equals(
 ) -> bool {
     let text = match value {
         ParsedValue::Null => return array.is_null(row),
+        ParsedValue::Word(text) | ParsedValue::Text(text) if is_null(column, text) => {
+            return array.is_null(row);
+        }
         _ if array.is_null(row) => return false,
         ParsedValue::Word(text) | ParsedValue::Text(text) => text.as_str(),
         ParsedValue::List(_) | ParsedValue::Struct(_) => "",
     };
-    let read = |text| match order.accept.integral_floats {
+    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
+    let read = |text| match is_lenient {
         true => number::integral(text),
         false => number::integer(text),
     };
@@ -339,15 +356,18 @@ pub(super) fn equals(
             expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
         }),
         Kind::Boolean => {
-            let names = if array.as_boolean().value(row) {
+            let found = array.as_boolean().value(row);
+            let names = if found {
                 ["1", "True", "true"]
             } else {
                 ["0", "False", "false"]
             };
-            names.contains(&text)
+            names.contains(&text) || column.spelling.truth(text.as_bytes()) == Some(found)
         }
         Kind::Text => {
-            matches!(value, ParsedValue::Text(text) if text == array.as_string::<i32>().value(row))
+            let is_number = column.spelling.numbers && number::is_float(text);
+            let is_text = matches!(value, ParsedValue::Text(_)) || is_number;
+            is_text && text == array.as_string::<i32>().value(row)
         }
         Kind::Struct => match value {
             ParsedValue::Struct(fields) => {
@@ -381,6 +401,11 @@ pub(super) fn equals(
     }
 }
 
+/// Whether a text is a described spelling of NULL.
+fn is_null(column: &Column, text: &str) -> bool {
+    column.spelling.is_null(text.as_bytes())
+}
+
 /// The other spellings of sentinels, each with its value.
 fn other_spellings(column: &Column) -> impl Iterator<Item = (&str, i64)> {
     let sentinels = column.sentinels.iter();
@@ -394,10 +419,12 @@ pub(super) fn count_other_spellings(column: &Column, value: &ParsedValue) -> u64
     })
 }
 
-/// How many integers in a value are spelled as floats.
+/// How many integers in a value are spelled as floats, where that isn't described.
 pub(super) fn count_floats(column: &Column, value: &ParsedValue) -> u64 {
     count(column, value, |column, text| {
-        matches!(column.kind, Kind::Integer | Kind::Code) && text.contains('.')
+        let is_described = column.spelling.integral_floats || is_null(column, text);
+        let is_kind = matches!(column.kind, Kind::Integer | Kind::Code);
+        is_kind && !is_described && text.contains('.')
     })
 }
 

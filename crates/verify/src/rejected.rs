@@ -31,7 +31,7 @@ const OF_SYNTAX: [Fault; 10] = [
 ];
 
 /// Faults of values.
-const OF_VALUES: [Fault; 14] = [
+const OF_VALUES: [Fault; 15] = [
     Fault::Empty,
     Fault::Absent,
     Fault::NotInteger,
@@ -42,6 +42,7 @@ const OF_VALUES: [Fault; 14] = [
     Fault::NotBoolean,
     Fault::NotTruth,
     Fault::NotPythonTruth,
+    Fault::NotWord,
     Fault::NotDateTime,
     Fault::NoZone,
     Fault::Zone,
@@ -282,14 +283,17 @@ fn plain_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> 
             let refused = |byte: u8| byte.is_ascii_control() || byte == b'"';
             text_fault(text, refused)
         }
-        Kind::Boolean => (!matches!(text, b"0" | b"1")).then_some(Fault::NotBoolean),
+        Kind::Boolean => {
+            let is_truth = matches!(text, b"0" | b"1");
+            truth_fault(column, text, is_truth, Fault::NotBoolean)
+        }
         _ => number_fault(order, column, text),
     }
 }
 
 /// The fault of a field of quoted CSV that is no struct and no list.
 fn quoted_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
-    if text.is_empty() {
+    if text.is_empty() || field.column.spelling.is_null(text) {
         return field.mandatory.then_some(Fault::Empty);
     }
     match field.column.kind {
@@ -298,12 +302,22 @@ fn quoted_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault>
         }),
         Kind::Boolean => {
             let is_truth = matches!(text, b"0" | b"1" | b"False" | b"True");
-            (!is_truth).then_some(Fault::NotPythonTruth)
+            truth_fault(&field.column, text, is_truth, Fault::NotPythonTruth)
         }
         Kind::DateTime(_) => {
             text_fault(text, |_| false).or_else(|| number_fault(order, &field.column, text))
         }
         _ => number_fault(order, &field.column, text),
+    }
+}
+
+/// The fault of a truth value, unless the syntax has it or the description adds it.
+fn truth_fault(column: &Column, text: &[u8], is_plain: bool, otherwise: Fault) -> Option<Fault> {
+    let spelling = &column.spelling;
+    match spelling.words.is_empty() {
+        _ if is_plain || spelling.truth(text).is_some() => None,
+        true => Some(otherwise),
+        false => Some(Fault::NotWord),
     }
 }
 
@@ -400,8 +414,10 @@ fn plain_field<'a>(
         return None;
     }
     let mut fields = order.fields.iter().zip(fields);
-    fields.find(|(field, _)| {
-        field.column.name == name && !matches!(field.column.kind, Kind::Struct | Kind::List)
+    fields.find(|(field, text)| {
+        let is_nested = matches!(field.column.kind, Kind::Struct | Kind::List);
+        let is_null = text.is_empty() || field.column.spelling.is_null(text);
+        field.column.name == name && (!is_nested || is_null)
     })
 }
 
@@ -460,6 +476,11 @@ fn value_fault(
 ) -> Option<Fault> {
     let word = match value {
         ParsedValue::Null => return column.mandatory.then_some(Fault::Absent),
+        ParsedValue::Word(text) | ParsedValue::Text(text)
+            if column.spelling.is_null(text.as_bytes()) =>
+        {
+            return column.mandatory.then_some(Fault::Absent);
+        }
         ParsedValue::Word(word) => word.as_str(),
         ParsedValue::Text(text) if is_json => text.as_str(),
         ParsedValue::Text(_) | ParsedValue::List(_) | ParsedValue::Struct(_) => "",
@@ -478,12 +499,23 @@ fn value_fault(
         | (Kind::Text, ParsedValue::Text(_)) => None,
         (Kind::Struct, _) => Some(Fault::NotStruct),
         (Kind::List, _) => Some(Fault::NotList),
+        (Kind::Text, ParsedValue::Word(word)) if column.spelling.numbers => {
+            (!number::is_float(word)).then_some(Fault::NotText)
+        }
         (Kind::Text, _) => Some(Fault::NotText),
         (Kind::DateTime(_), ParsedValue::Text(text)) => {
             number_fault(order, column, text.as_bytes())
         }
         (Kind::DateTime(_), _) => Some(Fault::NotDateTime),
-        (Kind::Boolean, _) => (!is_word || !words.contains(&word)).then_some(Fault::NotTruth),
+        (Kind::Boolean, _) => {
+            let text = match value {
+                ParsedValue::Text(text) => text.as_str(),
+                _ => word,
+            };
+            let may_be_text = is_json && !column.spelling.words.is_empty();
+            let is_plain = (is_word || may_be_text) && words.contains(&text);
+            truth_fault(column, text.as_bytes(), is_plain, Fault::NotTruth)
+        }
         _ => number_fault(order, column, word.as_bytes()),
     }
 }

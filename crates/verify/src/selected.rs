@@ -49,7 +49,8 @@ fn field(
         let values = parsed::values_of(order, record, &[&field.column])?;
         return Ok(match values.into_iter().next() {
             None | Some(ParsedValue::Null) => None,
-            Some(value) => Some(value.to_string()),
+            Some(value) => Some(value.to_string())
+                .filter(|text| !field.column.spelling.is_null(text.as_bytes())),
         });
     }
     if record.len() != order.fields.len() {

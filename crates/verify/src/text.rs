@@ -21,6 +21,7 @@ use tracelake_location::{Location, Reader, from_read};
 use tracelake_schema::{Csv, Separator, Syntax};
 
 use super::archive::{self, Member};
+use super::array_text::ArrayText;
 use super::finding::corrupt;
 use super::number;
 use super::parquet_text::ParquetText;
@@ -55,6 +56,13 @@ pub(super) struct SourceText {
     pub(super) has_index: bool,
     /// Whether the first line ends with `\r\n`, as the others should then.
     is_crlf: bool,
+    /// What was read of an array of JSON, if the text is one.
+    array: Option<ArrayText>,
+    /// Whether a blank line at its end is no row.
+    may_end_blank: bool,
+    /// Where the current row starts: its byte, and its line from 1.
+    row_start: u64,
+    row_line: u64,
     /// Of a Parquet file, the rows that each row group ends before.
     row_groups: Option<Vec<u64>>,
     /// Bytes, lines and rows read so far; a header isn't a row.
@@ -82,6 +90,7 @@ impl SourceText {
         let (text, row_groups) = ParquetText::open(context, path, order)?;
         Ok(Self {
             row_groups: Some(row_groups),
+            array: None,
             ..Self::new(path, order, Box::new(text))?
         })
     }
@@ -115,6 +124,10 @@ impl SourceText {
             boms_accepted: 0,
             has_index: false,
             is_crlf: false,
+            array: table.json.array.then(ArrayText::default),
+            may_end_blank: table.syntax == Syntax::Json,
+            row_start: 0,
+            row_line: 0,
             row_groups: None,
             bytes: 0,
             lines: 0,
@@ -232,7 +245,12 @@ impl SourceText {
             *row = pending;
             self.lines += 1;
             self.rows += 1;
+            self.row_line = self.lines;
+            self.row_start = self.bytes - row.len() as u64;
             return Ok(true);
+        }
+        if self.array.is_some() {
+            return self.next_element(row);
         }
         let mut quotes = Quotes::FieldStart;
         loop {
@@ -242,6 +260,9 @@ impl SourceText {
             read.map_err(|error| failed(&self.path, error))?;
             if row.len() == start {
                 break;
+            }
+            if start == 0 {
+                (self.row_start, self.row_line) = (self.bytes, self.lines + 1);
             }
             if self.lines == 0 {
                 self.is_crlf = row.strip_suffix(b"\n").unwrap_or(row).ends_with(b"\r");
@@ -265,8 +286,37 @@ impl SourceText {
                 break;
             }
         }
+        if self.may_end_blank && without_line_end(row).is_empty() {
+            let rest = self.text.fill_buf();
+            if rest.map_err(|error| failed(&self.path, error))?.is_empty() {
+                row.clear();
+            }
+        }
         self.rows += u64::from(!row.is_empty());
         Ok(!row.is_empty())
+    }
+
+    /// Reads the next element of an array into `row`; returns false after the last one.
+    fn next_element(&mut self, row: &mut Vec<u8>) -> Result<bool> {
+        let Some(array) = &mut self.array else {
+            return Ok(false);
+        };
+        let (bytes, lines) = (array.bytes, array.lines);
+        let found = array.next(&mut self.text, row, LONGEST);
+        self.bytes += array.bytes - bytes;
+        self.lines += array.lines - lines;
+        let skipped = self.bytes - array.bytes;
+        let Some(element) = found.map_err(|error| failed(&self.path, error))? else {
+            return Ok(false);
+        };
+        self.row_start = skipped + element.byte;
+        self.row_line = element.lines + 1;
+        if row.len() > LONGEST {
+            let reason = format!("a row of more than {LONGEST} bytes, which convert refuses");
+            return Err(corrupt(reason).at(&self.path).line(self.row_line, None));
+        }
+        self.rows += 1;
+        Ok(true)
     }
 }
 
@@ -418,7 +468,7 @@ pub(super) struct PartRows<'a> {
     text: &'a mut SourceText,
     order: &'a FieldOrder,
     rejects: Option<Rejects>,
-    /// `None` for JSON lines.
+    /// `None` for JSON.
     fields: Option<FieldSplitter>,
     /// Another one for rejected rows, which may leave it unusable; `None` before the first of them, and after such one.
     rejected_fields: Option<FieldSplitter>,
@@ -484,10 +534,10 @@ impl<'a> PartRows<'a> {
     /// Reads the next row that wasn't rejected; returns false at the end of the part.
     pub(super) fn advance(&mut self) -> Result<bool> {
         loop {
-            self.line = self.text.lines + 1;
             if self.text.rows == self.end || !self.text.next(&mut self.row)? {
                 return Ok(false);
             }
+            self.line = self.text.row_line;
             let body = without_line_end(&self.row);
             let at = |reason: String| corrupt(reason).at(&self.text.path).line(self.line, None);
             let reject = self.rejects.as_mut().and_then(|file| file.take(self.line));
@@ -502,7 +552,7 @@ impl<'a> PartRows<'a> {
                 self.rejects.as_mut().map_or(Ok(()), Rejects::advance)?;
                 continue;
             }
-            if body.is_empty() {
+            if body.is_empty() && self.text.array.is_none() {
                 return Err(at(
                     "a blank line that the rejects file doesn't have".to_owned()
                 ));
@@ -535,7 +585,7 @@ impl<'a> PartRows<'a> {
         };
         let with_index = self.text.has_index.then(|| self.order.clone().with_index());
         let order = with_index.as_ref().unwrap_or(self.order);
-        let start = self.text.bytes - self.row.len() as u64;
+        let start = self.text.row_start;
         match (&self.text.row_groups, reject.byte, reject.row_group) {
             (None, Some(byte), None) if byte == start => {}
             (None, Some(byte), None) => {
@@ -561,7 +611,7 @@ impl<'a> PartRows<'a> {
         let is_ended = line.len() < self.row.len() || !self.text.is_crlf;
         let row = RejectedText {
             raw: if self.text.is_crlf { body } else { line },
-            is_blank: body.is_empty(),
+            is_blank: body.is_empty() && self.text.array.is_none(),
             has_other_end: is_ended && (body.len() < line.len()) != self.text.is_crlf,
             is_first: start == 3 * self.text.boms_accepted,
             fields: match self.order.table.syntax {

@@ -367,7 +367,8 @@ fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, r
         }),
         Kind::Boolean => {
             let value = array.as_boolean().value(row);
-            text == if value { "1" } else { "0" }
+            let plain = if value { "1" } else { "0" };
+            text == plain || column.spelling.truth(text.as_bytes()) == Some(value)
         }
         Kind::Text | Kind::Struct | Kind::List => text == array.as_string::<i32>().value(row),
     }

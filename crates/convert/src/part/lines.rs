@@ -7,9 +7,13 @@ use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::first_few;
-use tracelake_encode::syntax::{BYTE_ORDER_MARK, ChunkRecords, Selector, Splitting};
+use tracelake_encode::syntax::{
+    ArrayPlace, BYTE_ORDER_MARK, ChunkRecords, NoArray, Selector, Splitting,
+};
 use tracelake_schema::{Csv, Syntax};
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
+
+use crate::fit::is_json;
 
 /// A chunk with more records than this, of 16 bytes on average, is dense.
 const DENSE_RECORDS: u64 = 1 << 13;
@@ -83,6 +87,8 @@ pub(super) struct Lines<'a> {
     header: bool,
     /// Comments before the header in earlier chunks.
     comments: u64,
+    /// Where the next chunk begins in an array of JSON, and in which line, from 0.
+    array: (ArrayPlace, u64),
     /// Whether the current part has a header that was accepted.
     accepted_header: bool,
     /// Rows in a part, and how many more the current part may have; `None` if one part has all.
@@ -105,6 +111,7 @@ impl<'a> Lines<'a> {
             ending: None,
             header: order.table.syntax == Syntax::QuotedCsv || order.table.csv.header,
             comments: 0,
+            array: (ArrayPlace::Start, 0),
             accepted_header: false,
             part_rows,
             left: part_rows,
@@ -159,8 +166,14 @@ impl<'a> Lines<'a> {
                 is_first,
                 is_last: self.source.is_at_end(),
                 most,
+                array: self.array.0,
             };
             let whole = records.split(chunk.lines(), self.order, splitting);
+            if let Some(array) = records.array() {
+                let place = array.map_err(|(at, why)| self.no_array(chunk.lines(), at, why))?;
+                let lines = memchr::memchr_iter(b'\n', &chunk.lines()[..whole]).count();
+                self.array = (place, self.array.1 + lines as u64);
+            }
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
             let mut long = records.longest().into_iter().chain(begun);
@@ -172,6 +185,14 @@ impl<'a> Lines<'a> {
             self.source.give_back(chunk, whole);
             if whole == 0 {
                 // All of it is the start of one record.
+                continue;
+            }
+            let is_over = match records.array() {
+                Some(_) => self.array.0 == ArrayPlace::Ended,
+                None => self.order.table.syntax == Syntax::Json,
+            };
+            if is_over && records.count() == 0 {
+                // The end of an array, or a blank last line: it isn't a part of its own.
                 continue;
             }
             if is_header_record {
@@ -198,7 +219,36 @@ impl<'a> Lines<'a> {
         if self.header {
             return Err(self.misfit(b"", 0, "there is no header".to_owned()));
         }
-        Ok(())
+        let is_array = self.order.table.json.array && self.left != Some(0);
+        match self.array.0 {
+            ArrayPlace::Start if is_array => Err(self.no_array(b"", 0, NoArray::Start)),
+            ArrayPlace::Opened | ArrayPlace::AfterElement if is_array => {
+                Err(self.no_array(b"", 0, NoArray::End))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The error for a text that isn't the array that its description says it is, at a byte of a chunk.
+    fn no_array(&self, chunk: &[u8], at: usize, why: NoArray) -> Error {
+        let before = &chunk[..at];
+        let lines = memchr::memchr_iter(b'\n', before).count() as u64;
+        let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        let error = Error::new(ErrorKind::Misfit, why.reason())
+            .at(self.source.text_location())
+            .line(self.array.1 + lines + 1, Some((at - start) as u64 + 1))
+            .field(&*self.order.table.name);
+        match (why, Magic::of(chunk)) {
+            (NoArray::Start, Some(magic)) => error.hint(magic.advice()),
+            (NoArray::Start, None) if chunk.starts_with(BYTE_ORDER_MARK) => {
+                error.hint(self.advice(chunk))
+            }
+            (NoArray::Start, None) if is_json(chunk) => {
+                error.hint("these are JSON lines: remove array = true from the description")
+            }
+            (NoArray::Start | NoArray::After, _) => error.hint("take the published file"),
+            (NoArray::End, _) => error.hint("download the file again"),
+        }
     }
 
     /// Skips what is before the first row in these lines of plain CSV: a byte order mark, comments and the header,

@@ -158,8 +158,7 @@ impl<'a> ColumnFields<'a> {
     fn read(&self) -> ColumnValues {
         let mut others = Vec::new();
         let mut other = |record, field, fault| {
-            let found = other_spelling(self.column, field, fault, self.accept);
-            let (value, spelled) = found.ok_or(fault)?;
+            let (value, spelled) = other_spelling(self.column, field, fault, self.accept)?;
             if spelled != Spelled::Plainly {
                 others.push((record, spelled));
             }
@@ -200,7 +199,10 @@ impl<'a> ColumnFields<'a> {
             Kind::Boolean => {
                 let mut builder = BooleanBuilder::with_capacity(self.records.len());
                 let faults = self.each(
-                    |_, field| value::boolean(field),
+                    |record, field| {
+                        value::boolean(field)
+                            .or_else(|fault| other(record, field, fault).map(|value| value != 0))
+                    },
                     |value| builder.append_option(value),
                 );
                 (Arc::new(builder.finish()), faults)

@@ -22,11 +22,11 @@ impl PhysicalKind for Boolean {
     }
 
     fn parse_json(text: &[u8]) -> Result<Number, Fault> {
-        match text {
-            b"true" => Ok(1),
-            b"false" => Ok(0),
-            _ => Err(Fault::NotTruth),
-        }
+        value::json_boolean(text).map(Number::from)
+    }
+
+    fn from_other(value: i64) -> Option<Number> {
+        Some(value)
     }
 
     fn encode_plain(value: &Number, out: &mut Vec<u8>) {

@@ -28,7 +28,7 @@ macro_rules! int64_kind {
                 $parse(field)
             }
 
-            fn from_sentinel(value: i64) -> Option<Number> {
+            fn from_other(value: i64) -> Option<Number> {
                 Some(value)
             }
 
@@ -106,7 +106,7 @@ impl PhysicalKind for Int32 {
         value::code(field).map(Number::from)
     }
 
-    fn from_sentinel(value: i64) -> Option<Number> {
+    fn from_other(value: i64) -> Option<Number> {
         i32::try_from(value).ok().map(Number::from)
     }
 

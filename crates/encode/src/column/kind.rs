@@ -69,8 +69,8 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
         Self::parse(text)
     }
 
-    /// A sentinel that the column maps a field to; `None` for kinds without sentinels.
-    fn from_sentinel(_value: i64) -> Option<Self::Parsed> {
+    /// The value that a field has in another spelling; `None` for kinds without any.
+    fn from_other(_value: i64) -> Option<Self::Parsed> {
         None
     }
 

@@ -356,9 +356,8 @@ fn spelled<K: PhysicalKind>(
     match parse(text) {
         Ok(parsed) => Ok((parsed, Spelled::Plainly)),
         Err(fault) => {
-            let other = other_spelling(column, text, fault, accept);
-            let (value, spelled) = other.ok_or(fault)?;
-            let parsed = K::from_sentinel(value).ok_or(fault)?;
+            let (value, spelled) = other_spelling(column, text, fault, accept)?;
+            let parsed = K::from_other(value).ok_or(fault)?;
             Ok((parsed, spelled))
         }
     }

@@ -8,14 +8,14 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{RowRules, RuleField};
-use tracelake_core::options::Accept;
-use tracelake_schema::{Column, Kind};
+use tracelake_schema::{Column, Extra, Kind};
 
 use super::columns::JsonColumns;
 use super::direct;
-use crate::cell::{Cell, NamedCells, NumberReader, Row, date_time, null};
+use crate::cell::{Cell, NamedCells, NumberReader, Row, boolean, date_time, null};
 use crate::reject::Reject;
 use crate::selection;
+use crate::value::json_boolean;
 
 /// Reads a line, without its ending.
 ///
@@ -25,11 +25,13 @@ use crate::selection;
 /// # Errors
 /// The first fault of the line. Of a column that isn't read, only the name and the syntax of its value are checked.
 pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
-    let mut reader = JsonReader::new(line, columns.accept)?;
+    let mut reader = JsonReader::new(line, columns)?;
     let mut named = NamedCells::new(&columns.whole);
     let text = reader.text;
     for (name, value) in reader.pairs(text)? {
-        let (index, column) = reader.column(&mut named, name)?;
+        let Some((index, column)) = reader.column(&mut named, name)? else {
+            continue;
+        };
         let cell = if columns.keeps(index) {
             let cell = reader.value(value, column);
             cell.map_err(|reject| reject.in_column(column))?
@@ -67,12 +69,14 @@ pub(crate) fn is_selected(
     {
         return Ok(is_selected);
     }
-    let mut reader = JsonReader::new(line, columns.accept)?;
+    let mut reader = JsonReader::new(line, columns)?;
     let mut named = NamedCells::new(&columns.whole);
     let text = reader.text;
     let mut found = [None; 2];
     for (name, value) in reader.pairs(text)? {
-        let (index, _) = reader.column(&mut named, name)?;
+        let Some((index, _)) = reader.column(&mut named, name)? else {
+            continue;
+        };
         named.put(index, Cell::Null);
         for (wanted, found) in wanted.iter().zip(&mut found) {
             if *wanted == Some(index) {
@@ -93,6 +97,7 @@ pub(crate) fn is_selected(
 fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
     match (text, field.column.kind) {
         (None, _) => null(&field.column).ok(),
+        (Some(text), _) if field.column.spelling.is_null(text) => null(&field.column).ok(),
         (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
         (Some(text), Kind::DateTime(zone)) => {
             date_time(str::from_utf8(text).ok()?.to_owned(), zone).ok()
@@ -107,11 +112,12 @@ fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
 
 struct JsonReader<'a> {
     text: &'a str,
+    extra: Extra,
     numbers: NumberReader,
 }
 
 impl<'a> JsonReader<'a> {
-    fn new(line: &'a [u8], accept: Accept) -> Result<Self, Reject> {
+    fn new(line: &'a [u8], columns: &JsonColumns) -> Result<Self, Reject> {
         let text = str::from_utf8(line).map_err(|error| {
             let start = error.valid_up_to();
             let byte = line[start];
@@ -119,7 +125,8 @@ impl<'a> JsonReader<'a> {
         })?;
         Ok(Self {
             text,
-            numbers: NumberReader::new(accept),
+            extra: columns.extra,
+            numbers: NumberReader::new(columns.accept),
         })
     }
 
@@ -132,23 +139,26 @@ impl<'a> JsonReader<'a> {
         Ok(pairs.collect())
     }
 
-    /// The column with an unparsed name.
+    /// The column with an unparsed name; `None` if there is none, and that is ignored.
     fn column<'c>(
         &self,
         named: &mut NamedCells<'c>,
         name: &'a str,
-    ) -> Result<(usize, &'c Arc<Column>), Reject> {
+    ) -> Result<Option<(usize, &'c Arc<Column>)>, Reject> {
         let bad = |fault| Reject::new(self.range_of(name), fault);
-        named
-            .column(string(name).map_err(bad)?.as_ref())
-            .map_err(bad)
+        match named.column(string(name).map_err(bad)?.as_ref()) {
+            Err(Fault::UnknownKey) if self.extra == Extra::Ignore => Ok(None),
+            found => found.map(Some).map_err(bad),
+        }
     }
 
     /// Reads a struct.
     fn object(&mut self, text: &'a str, columns: &[Arc<Column>]) -> Result<Vec<Cell>, Reject> {
         let mut named = NamedCells::new(columns);
         for (name, value) in self.pairs(text)? {
-            let (index, column) = self.column(&mut named, name)?;
+            let Some((index, column)) = self.column(&mut named, name)? else {
+                continue;
+            };
             let cell = self.value(value, column);
             named.put(
                 index,
@@ -162,10 +172,10 @@ impl<'a> JsonReader<'a> {
 
     fn value(&mut self, text: &'a str, column: &Column) -> Result<Cell, Reject> {
         let bad = |fault| Reject::new(self.range_of(text), fault);
-        if text == "null" {
+        let is_string = text.starts_with('"');
+        if text == "null" || self.is_null(text, column) {
             return null(column).map_err(bad);
         }
-        let is_string = text.starts_with('"');
         match column.kind {
             Kind::Struct => self.object(text, &column.fields).map(Cell::Struct),
             Kind::List => {
@@ -182,16 +192,21 @@ impl<'a> JsonReader<'a> {
             Kind::Text if is_string => string(text)
                 .map(|text| Cell::Text(text.into_owned()))
                 .map_err(bad),
+            Kind::Text if column.spelling.numbers && is_number(text) => {
+                Ok(Cell::Text(text.to_owned()))
+            }
             Kind::Text => Err(bad(Fault::NotText)),
             Kind::DateTime(zone) if is_string => string(text)
                 .and_then(|text| date_time(text.into_owned(), zone))
                 .map_err(bad),
             Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
-            Kind::Boolean => match text {
-                "true" => Ok(Cell::Boolean(true)),
-                "false" => Ok(Cell::Boolean(false)),
-                _ => Err(bad(Fault::NotTruth)),
-            },
+            Kind::Boolean => {
+                let word = match is_string && !column.spelling.words.is_empty() {
+                    true => string(text).map_err(bad)?,
+                    false => text.into(),
+                };
+                boolean(column, word.as_bytes(), json_boolean).map_err(bad)
+            }
             Kind::Integer | Kind::Code | Kind::Float => {
                 let range = self.range_of(text);
                 let bad = |fault| Reject::new(range.clone(), fault);
@@ -204,6 +219,17 @@ impl<'a> JsonReader<'a> {
         }
     }
 
+    /// Whether a value, without its quotes, is a described spelling of NULL.
+    fn is_null(&self, text: &'a str, column: &Column) -> bool {
+        let nulls = &column.spelling.nulls;
+        let is_one = |text: &str| nulls.iter().any(|null| null == text);
+        !nulls.is_empty()
+            && match text.starts_with('"') {
+                true => string(text).is_ok_and(|text| is_one(&text)),
+                false => is_one(text),
+            }
+    }
+
     /// Parses one level of JSON; returns the fault `other` if the value is of another type.
     fn parse<T: Deserialize<'a>>(&self, text: &'a str, other: Fault) -> Result<T, Reject> {
         serde_json::from_str(text).map_err(|error| {
@@ -212,7 +238,11 @@ impl<'a> JsonReader<'a> {
                 return Reject::new(range, other);
             }
             // Show the whole word: serde_json fails in the middle of one that isn't JSON.
-            let at = error.column().saturating_sub(1).min(text.len());
+            let lines = text
+                .split_inclusive('\n')
+                .take(error.line().saturating_sub(1));
+            let before: usize = lines.map(str::len).sum();
+            let at = (before + error.column().saturating_sub(1)).min(text.len());
             let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._".contains(byte);
             let word = text.as_bytes()[..at]
                 .iter()
@@ -229,6 +259,11 @@ impl<'a> JsonReader<'a> {
         let start = distance.min(self.text.len());
         start..(start + part.len()).min(self.text.len())
     }
+}
+
+/// Whether a value of JSON is a number.
+fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }
 
 /// The text of a JSON string, unescaped.

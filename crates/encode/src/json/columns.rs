@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::Accept;
-use tracelake_schema::Column;
+use tracelake_schema::{Column, Extra};
 
 use crate::nodes::{Node, keys};
 
@@ -19,6 +19,8 @@ pub(crate) struct JsonColumns {
     /// For each of them the index that its values have; `None` if every column is read.
     pub(super) kept: Option<Vec<Option<usize>>>,
     pub(super) accept: Accept,
+    /// What becomes of names that no column has.
+    pub(super) extra: Extra,
 }
 
 impl JsonColumns {
@@ -36,6 +38,7 @@ impl JsonColumns {
             nodes: Node::of(&order.table.columns),
             kept: is_some.then(|| kept.collect()),
             accept: order.accept,
+            extra: order.whole.json.extra,
         }
     }
 
@@ -55,6 +58,7 @@ impl From<&Arc<[Arc<Column>]>> for JsonColumns {
             nodes: Node::of(whole),
             kept: None,
             accept: Accept::default(),
+            extra: Extra::Refuse,
         }
     }
 }

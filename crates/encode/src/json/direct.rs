@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tracelake_schema::{Column, Kind};
+use tracelake_schema::{Column, Extra, Kind};
 
 use super::columns::JsonColumns;
 use super::stops::{Commas, number_end, number_length, string_end};
@@ -24,7 +24,7 @@ pub(super) fn append(
     columns: &JsonColumns,
     rows: &mut RowFields,
 ) -> bool {
-    let row = read(text, line, |reader| match &columns.kept {
+    let row = read(text, line, columns.extra, |reader| match &columns.kept {
         None => reader.object(&columns.nodes, &columns.keys, 0, rows),
         Some(kept) => reader.kept(columns, kept, rows),
     });
@@ -47,7 +47,7 @@ pub(super) fn find<'a>(
     // The ends of strings are ASCII, so strings of a valid line are valid.
     str::from_utf8(line).ok()?;
     let mut found = [None; 2];
-    read(line, 0..line.len(), |reader| {
+    read(line, 0..line.len(), columns.extra, |reader| {
         let seen = reader.fields(&columns.whole, &columns.keys, |reader, index| {
             if !wanted.contains(&Some(index)) {
                 return reader.skip(DEPTH);
@@ -65,23 +65,24 @@ pub(super) fn find<'a>(
     Some(found)
 }
 
-/// Reads a line that is one value. More lines may follow in the text.
+/// Reads a line, or an element of several lines, that is one value. More of them may follow in the text.
 fn read<'a>(
     text: &'a [u8],
     line: Range<usize>,
+    extra: Extra,
     value: impl FnOnce(&mut DirectReader<'a>) -> Option<()>,
 ) -> Option<()> {
     let mut reader = DirectReader {
         text,
         at: line.start,
         line_end: line.end,
+        extra,
     };
     reader.skip_space();
     value(&mut reader)?;
-    reader.skip_space();
-    // The line may end in a carriage return.
-    let after = text.get(line.end..reader.at)?;
-    after.iter().all(|byte| *byte == b'\r').then_some(())
+    // A value that goes on in the next line isn't one of this line.
+    let after = text.get(reader.at..line.end)?;
+    after.iter().all(|byte| is_space(*byte)).then_some(())
 }
 
 struct DirectReader<'a> {
@@ -89,6 +90,8 @@ struct DirectReader<'a> {
     at: usize,
     /// Where the line ends: nothing is searched for in the lines after it.
     line_end: usize,
+    /// What becomes of names that no column has.
+    extra: Extra,
 }
 
 impl<'a> DirectReader<'a> {
@@ -164,15 +167,22 @@ impl<'a> DirectReader<'a> {
         }
         let mut expected = 0;
         loop {
-            let index = self.key(&column, keys, expected)?;
-            let bit = 1_u64.checked_shl(u32::try_from(index).ok()?)?;
-            if seen & bit > 0 {
-                return None;
+            match self.key(&column, keys, expected)? {
+                Some(index) => {
+                    let bit = 1_u64.checked_shl(u32::try_from(index).ok()?)?;
+                    if seen & bit > 0 {
+                        return None;
+                    }
+                    seen |= bit;
+                    expected = index + 1;
+                    self.skip_space();
+                    value(self, index)?;
+                }
+                None => {
+                    self.skip_space();
+                    self.skip(DEPTH)?;
+                }
             }
-            seen |= bit;
-            expected = index + 1;
-            self.skip_space();
-            value(self, index)?;
             self.skip_space();
             if self.take(b',').is_none() {
                 break;
@@ -183,32 +193,40 @@ impl<'a> DirectReader<'a> {
         Some(seen)
     }
 
-    /// Reads a key and its colon; returns the index of its column. The expected one needs no search.
+    /// Reads a key and its colon; returns the index of its column, an inner `None` if there is no such column and that is
+    /// ignored. The expected one needs no search.
+    #[expect(
+        clippy::option_option,
+        reason = "a name to ignore isn't one that can't be read"
+    )]
     fn key<'c>(
         &mut self,
         column: impl Fn(usize) -> Option<&'c Column>,
         keys: &[Vec<u8>],
         expected: usize,
-    ) -> Option<usize> {
+    ) -> Option<Option<usize>> {
         if let Some(key) = keys.get(expected)
             && self.rest().starts_with(key)
         {
             self.at += key.len();
-            return Some(expected);
+            return Some(Some(expected));
         }
         let key = self.string()?;
         self.skip_space();
         self.take(b':')?;
         let key = &self.text[key];
         let mut indices = 0..keys.len();
-        indices.find(|&index| column(index).is_some_and(|it| it.content.as_bytes() == key))
+        let found =
+            indices.find(|&index| column(index).is_some_and(|it| it.content.as_bytes() == key));
+        (found.is_some() || self.extra == Extra::Ignore).then_some(found)
     }
 
     fn value(&mut self, node: &Node, repetition: u8, rows: &mut RowFields) -> Option<()> {
         let value = match node.column.kind {
             Kind::Integer | Kind::Code | Kind::Float => self.number(),
+            Kind::Text if node.column.spelling.numbers => self.any_number(),
             Kind::Text | Kind::DateTime(_) => self.string(),
-            Kind::Boolean => self.word(b"true").or_else(|| self.word(b"false")),
+            Kind::Boolean => self.boolean(&node.column),
             Kind::Struct if self.peek() == Some(b'{') => {
                 return self.object(&node.fields, &node.keys, repetition, rows);
             }
@@ -216,6 +234,9 @@ impl<'a> DirectReader<'a> {
             Kind::Struct | Kind::List => None,
         };
         match value {
+            Some(value) if node.column.spelling.is_null(&self.text[value.clone()]) => {
+                null(node, repetition, rows)
+            }
             Some(value) => {
                 let range = (offset(value.start), offset(value.end));
                 rows.push(node.leaves.start, range, repetition);
@@ -237,7 +258,9 @@ impl<'a> DirectReader<'a> {
             return Some(());
         }
         let mut repetition = repetition;
-        if let Kind::Integer | Kind::Code | Kind::Float = item.column.kind {
+        if let Kind::Integer | Kind::Code | Kind::Float = item.column.kind
+            && item.column.spelling.nulls.is_empty()
+        {
             let leaf = &mut rows.leaves[item.leaves.start];
             if self.numbers(&mut repetition, node.levels.repetition, leaf)? {
                 return Some(());
@@ -279,7 +302,7 @@ impl<'a> DirectReader<'a> {
             return Some(None);
         }
         let value = match column.kind {
-            Kind::Text | Kind::DateTime(_) => self.string()?,
+            Kind::Text | Kind::DateTime(_) if !column.spelling.numbers => self.string()?,
             _ => self.any_number()?,
         };
         Some(Some(value))
@@ -334,6 +357,15 @@ impl<'a> DirectReader<'a> {
         Some(number)
     }
 
+    /// The text of a truth value, or of a string or a number that may spell one.
+    fn boolean(&mut self, column: &Column) -> Option<Range<usize>> {
+        let value = self.word(b"true").or_else(|| self.word(b"false"));
+        value.or_else(|| match column.spelling.words.is_empty() {
+            true => None,
+            false => self.any_number(),
+        })
+    }
+
     /// The text of a number that no column reads, and that may be in a string.
     fn any_number(&mut self) -> Option<Range<usize>> {
         if self.peek() == Some(b'"') {
@@ -386,10 +418,15 @@ impl<'a> DirectReader<'a> {
 
     #[inline]
     fn skip_space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r') = self.peek() {
+        while self.peek().is_some_and(is_space) {
             self.at += 1;
         }
     }
+}
+
+#[inline]
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// Whether a text is a number of JSON, if it is one for its column.

@@ -4,7 +4,7 @@ mod both_readers;
 
 use proptest::prelude::*;
 use tracelake_core::fault::Fault;
-use tracelake_testkit::every_kind::TABLE;
+use tracelake_testkit::every_kind::{SPELLED, TABLE};
 
 use super::row;
 use crate::cell::{Cell, Row};
@@ -45,6 +45,23 @@ fn values_may_be_strings_or_numbers() {
     let row = read(r#"{"time":0,"usage":null}"#).unwrap();
     assert_eq!(row.cells[0], Cell::Integer(0));
     assert!(row.cells[1..].iter().all(|cell| *cell == Cell::Null));
+}
+
+#[test]
+fn a_text_may_be_a_number_as_it_is_spelled() {
+    let spelled = |line: &str| row(line.as_bytes(), &(&SPELLED.columns).into());
+    for number in ["18446744073709551615", "-0", "1.50", "1e400", "7"] {
+        let line = format!(r#"{{"time":1,"user":{number},"rules":[{{"name":{number}}}]}}"#);
+        let cells = spelled(&line).unwrap().cells;
+        assert_eq!(cells[4], Cell::Text(number.to_owned()));
+        let rule = vec![Cell::Text(number.to_owned()), Cell::Null];
+        assert_eq!(cells[6], Cell::List(vec![Cell::Struct(rule)]));
+        assert_eq!(bad(&line).2, Fault::NotText);
+    }
+    for other in ["true", "[1]", "{}"] {
+        let line = format!(r#"{{"time":1,"user":{other}}}"#);
+        assert_eq!(spelled(&line).unwrap_err().fault, Fault::NotText);
+    }
 }
 
 #[test]

@@ -18,7 +18,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_schema::Kind;
 
-use crate::cell::{Cell, NumberReader, Row, date_time};
+use crate::cell::{Cell, NumberReader, Row, boolean, date_time};
 use crate::reject::Reject;
 use crate::selection;
 
@@ -288,7 +288,7 @@ fn range_in_record(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) ->
 /// Reads one field; an empty one is NULL, and what is accepted as such.
 fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, Reject> {
     let bad = |fault| Reject::new(0..text.len(), fault);
-    if text.is_empty() || numbers.is_null(text) {
+    if text.is_empty() || numbers.is_null(&field.column, text) {
         return if field.mandatory {
             Err(bad(Fault::Empty))
         } else {
@@ -310,16 +310,21 @@ fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, 
                 None => Ok(Cell::Text(text.to_owned())),
             }
         }
-        Kind::Boolean => match text {
-            b"1" | b"True" => Ok(Cell::Boolean(true)),
-            b"0" | b"False" => Ok(Cell::Boolean(false)),
-            _ => Err(bad(Fault::NotPythonTruth)),
-        },
+        Kind::Boolean => boolean(&field.column, text, truth).map_err(bad),
         Kind::Integer | Kind::Code | Kind::Float => numbers.read(&field.column, text).map_err(bad),
         Kind::DateTime(zone) => {
             let text = utf8(text).map_err(bad)?;
             date_time(text.to_owned(), zone).map_err(bad)
         }
+    }
+}
+
+/// Reads a truth value as Python prints it, or as `0` or `1`.
+fn truth(text: &[u8]) -> Result<bool, Fault> {
+    match text {
+        b"1" | b"True" => Ok(true),
+        b"0" | b"False" => Ok(false),
+        _ => Err(Fault::NotPythonTruth),
     }
 }
 

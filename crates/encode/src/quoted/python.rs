@@ -5,8 +5,9 @@ use std::sync::Arc;
 use tracelake_core::fault::Fault;
 use tracelake_schema::{Column, Kind};
 
-use crate::cell::{Cell, NamedCells, NumberReader, date_time, null};
+use crate::cell::{Cell, NamedCells, NumberReader, boolean, date_time, null};
 use crate::reject::Reject;
+use crate::value;
 
 /// Reads all of a text as the value of a column, such as `{'cpus': 0.02, 'memory': None}` or
 /// `[0.003 0.004\n 1.2e-05]`. The columns bound the depth of the recursion.
@@ -45,10 +46,16 @@ impl<'a> PythonReader<'a, '_> {
                 [item, ..] => self.items(item).map(Cell::List),
                 [] => Err(self.unexpected()),
             },
-            (Kind::Text, Some(b'\'' | b'"')) => self.string().map(Cell::Text),
-            (Kind::DateTime(zone), Some(b'\'' | b'"')) => {
+            (kind, Some(b'\'' | b'"')) if may_be_string(column) => {
                 let text = self.string()?;
-                date_time(text, zone).map_err(|fault| Reject::new(start..self.at, fault))
+                let read = match kind {
+                    _ if column.spelling.is_null(text.as_bytes()) => null(column),
+                    Kind::Text => Ok(Cell::Text(text)),
+                    Kind::DateTime(zone) => date_time(text, zone),
+                    Kind::Boolean => boolean(column, text.as_bytes(), |_| Err(Fault::NotTruth)),
+                    _ => self.bare(column, ""),
+                };
+                read.map_err(|fault| Reject::new(start..self.at, fault))
             }
             _ => {
                 let word = self.word();
@@ -57,21 +64,32 @@ impl<'a> PythonReader<'a, '_> {
                 } else {
                     self.at
                 };
-                let read = match (column.kind, word) {
-                    (_, "None") => null(column),
-                    (_, word) if word.starts_with("...") => Err(Fault::Elided),
-                    (Kind::Struct, _) => Err(Fault::NotStruct),
-                    (Kind::List, _) => Err(Fault::NotList),
-                    (Kind::Text, _) => Err(Fault::NotText),
-                    (Kind::DateTime(_), _) => Err(Fault::NotDateTime),
-                    (Kind::Boolean, "True") => Ok(Cell::Boolean(true)),
-                    (Kind::Boolean, "False") => Ok(Cell::Boolean(false)),
-                    (Kind::Boolean, _) => Err(Fault::NotTruth),
-                    (_, "") if next.is_none() => Err(Fault::NotPython),
-                    (_, word) => self.numbers.read(column, word.as_bytes()),
+                let read = match word {
+                    "" if next.is_none() && is_number(column) => Err(Fault::NotPython),
+                    word => self.bare(column, word),
                 };
                 read.map_err(|fault| Reject::new(start..end, fault))
             }
+        }
+    }
+
+    /// The value of a word without quotes.
+    fn bare(&mut self, column: &Column, word: &str) -> Result<Cell, Fault> {
+        match (column.kind, word) {
+            (_, "None") => null(column),
+            (_, word) if !word.is_empty() && column.spelling.is_null(word.as_bytes()) => {
+                null(column)
+            }
+            (_, word) if word.starts_with("...") => Err(Fault::Elided),
+            (Kind::Struct, _) => Err(Fault::NotStruct),
+            (Kind::List, _) => Err(Fault::NotList),
+            (Kind::Text, word) if column.spelling.numbers && is_float(word) => {
+                Ok(Cell::Text(word.to_owned()))
+            }
+            (Kind::Text, _) => Err(Fault::NotText),
+            (Kind::DateTime(_), _) => Err(Fault::NotDateTime),
+            (Kind::Boolean, word) => boolean(column, word.as_bytes(), truth),
+            (_, word) => self.numbers.read(column, word.as_bytes()),
         }
     }
 
@@ -239,6 +257,30 @@ impl<'a> PythonReader<'a, '_> {
             Fault::NotPython
         };
         Reject::new(self.at..self.text.len(), fault)
+    }
+}
+
+/// Whether a value of a column may be a string.
+fn may_be_string(column: &Column) -> bool {
+    let is_kind = matches!(column.kind, Kind::Text | Kind::DateTime(_));
+    is_kind || !column.spelling.words.is_empty() || !column.spelling.nulls.is_empty()
+}
+
+/// Whether a word is a number, however large.
+fn is_float(word: &str) -> bool {
+    matches!(value::float(word.as_bytes()), Ok(_) | Err(Fault::Overflow))
+}
+
+fn is_number(column: &Column) -> bool {
+    matches!(column.kind, Kind::Integer | Kind::Code | Kind::Float)
+}
+
+/// Reads a truth value as Python prints it.
+fn truth(word: &[u8]) -> Result<bool, Fault> {
+    match word {
+        b"True" => Ok(true),
+        b"False" => Ok(false),
+        _ => Err(Fault::NotTruth),
     }
 }
 

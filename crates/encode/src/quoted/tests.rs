@@ -2,8 +2,11 @@
 
 #![cfg(test)]
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use tracelake_testkit::every_kind::{TABLE, quoted_line};
+use tracelake_schema::Table;
+use tracelake_testkit::every_kind::{SPELLED, TABLE, quoted_line, respelled_row};
 
 use super::*;
 use crate::samples::{described, object};
@@ -16,7 +19,16 @@ const HEADER: &str = "time,event,share,done,user,usage,rules,after,since\n";
 
 /// All rows of a text, read as one chunk.
 fn rows(text: &str, ending: LineEnding) -> Vec<Result<Row, (String, String, Fault)>> {
-    let (order, mut records) = (order(), QuotedRecords::default());
+    rows_of(&TABLE, text, ending)
+}
+
+fn rows_of(
+    table: &Arc<Table>,
+    text: &str,
+    ending: LineEnding,
+) -> Vec<Result<Row, (String, String, Fault)>> {
+    let mut records = QuotedRecords::default();
+    let order = FieldOrder::built_in(table, "here");
     let text = [
         HEADER.replace(
             '\n',
@@ -81,6 +93,20 @@ fn cells_are_what_python_and_numpy_print() {
     assert_eq!(row.cells[6], Cell::List(vec![]));
     assert_eq!(row.cells[7], Cell::List([1, 2].map(Cell::Integer).to_vec()));
     assert_eq!(row.cells[4], Cell::Null);
+}
+
+#[test]
+fn a_text_may_be_a_number_as_it_is_spelled() {
+    let text = "1,,,,,,\"[{'name': 18446744073709551615}, {'name': 1.}]\",,\n\
+                2,,,,,,[{'name': x1}],,\n";
+    let rows = rows_of(&SPELLED, text, LineEnding::Lf);
+    let name = |text: &str| Cell::Struct(vec![Cell::Text(text.to_owned()), Cell::Null]);
+    let names = [name("18446744073709551615"), name("1.")];
+    assert_eq!(
+        rows[0].as_ref().unwrap().cells[6],
+        Cell::List(names.to_vec())
+    );
+    assert_eq!(rows[1].as_ref().unwrap_err().2, Fault::NotText);
 }
 
 #[test]
@@ -297,13 +323,20 @@ proptest! {
         numpy in any::<bool>(),
         crlf in any::<bool>(),
         always in any::<bool>(),
+        choices in prop::collection::vec(any::<u8>(), 1..20),
     ) {
         let lines = expected.iter().map(|(_, row)| quoted_line(row, numpy, always));
         let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
-        let rows = rows(&text, if crlf { LineEnding::CrLf } else { LineEnding::Lf });
-        let found: Vec<_> = rows.into_iter().map(|row| row.unwrap().cells).collect();
-        let expected: Vec<_> = expected.into_iter().map(|(cells, _)| cells).collect();
-        prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+        let ending = if crlf { LineEnding::CrLf } else { LineEnding::Lf };
+        let found: Vec<_> = rows(&text, ending).into_iter().map(|row| row.unwrap().cells).collect();
+        let cells: Vec<_> = expected.iter().map(|(cells, _)| cells.clone()).collect();
+        prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
+        let respelled = expected.iter().map(|(_, row)| respelled_row(row, &choices));
+        let lines = respelled.map(|row| quoted_line(&row, numpy, always));
+        let text: String = lines.map(|line| line + if crlf { "\r\n" } else { "\n" }).collect();
+        let found = rows_of(&SPELLED, &text, ending).into_iter();
+        let found: Vec<_> = found.map(|row| row.unwrap().cells).collect();
+        prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
     }
 
     #[test]

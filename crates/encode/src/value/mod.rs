@@ -13,10 +13,7 @@ pub use float::float;
 pub use tracelake_core::date_time::date_time;
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
-fn sentinel<'a>(column: &'a Column, field: &[u8], fault: Fault) -> Option<&'a Sentinel> {
-    if !matches!(fault, Fault::OutOfRange { .. }) {
-        return None;
-    }
+fn sentinel<'a>(column: &'a Column, field: &[u8]) -> Option<&'a Sentinel> {
     column.sentinels.iter().find(|sentinel| {
         sentinel
             .also
@@ -68,28 +65,39 @@ impl AddAssign for OtherSpellings {
     }
 }
 
-/// Reads a field that isn't the integer of its kind, if another spelling means one: a sentinel, or a float without a
-/// fraction.
+/// Reads a field that has this fault as a value of its kind, if another spelling means one: a sentinel, a float without a
+/// fraction, or a word for true or false, which are 1 and 0.
+///
+/// # Errors
+/// The fault.
 pub(crate) fn other_spelling(
     column: &Column,
     field: &[u8],
     fault: Fault,
     accept: Accept,
-) -> Option<(i64, Spelled)> {
-    if let Some(sentinel) = sentinel(column, field, fault) {
-        return Some((sentinel.value, Spelled::AsSentinel));
+) -> Result<(i64, Spelled), Fault> {
+    let spelling = &column.spelling;
+    match fault {
+        Fault::OutOfRange { .. } => {
+            let sentinel = sentinel(column, field).ok_or(fault)?;
+            Ok((sentinel.value, Spelled::AsSentinel))
+        }
+        Fault::NotInteger if spelling.integral_floats => {
+            let value = integral(field).map_err(|_| fault)?;
+            Ok((value, Spelled::Plainly))
+        }
+        Fault::NotInteger if accept.integral_floats => {
+            let value = integral(field).map_err(|_| fault)?;
+            Ok((value, Spelled::AsFloat))
+        }
+        Fault::NotBoolean | Fault::NotTruth | Fault::NotPythonTruth
+            if !spelling.words.is_empty() =>
+        {
+            let value = spelling.truth(field).ok_or(Fault::NotWord)?;
+            Ok((value.into(), Spelled::Plainly))
+        }
+        _ => Err(fault),
     }
-    let described = column.spelling.integral_floats;
-    if fault != Fault::NotInteger || !(described || accept.integral_floats) {
-        return None;
-    }
-    let value = integral(field).ok()?;
-    let spelled = if described {
-        Spelled::Plainly
-    } else {
-        Spelled::AsFloat
-    };
-    Some((value, spelled))
 }
 
 /// Reads decimal digits with an optional minus, as C prints `%d`.
@@ -217,6 +225,18 @@ pub fn boolean(field: &[u8]) -> Result<bool, Fault> {
         b"0" => Ok(false),
         b"1" => Ok(true),
         _ => Err(Fault::NotBoolean),
+    }
+}
+
+/// Reads `true` or `false`, as JSON has them.
+///
+/// # Errors
+/// [`Fault::NotTruth`].
+pub fn json_boolean(word: &[u8]) -> Result<bool, Fault> {
+    match word {
+        b"false" => Ok(false),
+        b"true" => Ok(true),
+        _ => Err(Fault::NotTruth),
     }
 }
 

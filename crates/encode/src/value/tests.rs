@@ -5,6 +5,7 @@
 use super::*;
 use proptest::prelude::*;
 use tracelake_schema::TRACES;
+use tracelake_testkit::every_kind::{SPELLED, TABLE};
 
 #[test]
 fn integers_at_the_edges() {
@@ -81,10 +82,31 @@ fn a_sentinel_may_be_spelled_in_another_way() {
         known.also.as_deref().unwrap(),
         Fault::OutOfRange { bits: 64 },
     );
-    let found = |field: &str, fault| sentinel(column, field.as_bytes(), fault).map(|one| one.value);
-    assert_eq!(found(also, beyond), Some(known.value));
-    assert_eq!(found(&format!("{also}0"), beyond), None);
-    assert_eq!(found(also, Fault::NotInteger), None);
+    let found = |field: &str, fault| {
+        let other = other_spelling(column, field.as_bytes(), fault, Accept::default());
+        other.map(|(value, _)| value)
+    };
+    assert_eq!(found(also, beyond), Ok(known.value));
+    assert_eq!(found(&format!("{also}0"), beyond), Err(beyond));
+    assert_eq!(found(also, Fault::NotInteger), Err(Fault::NotInteger));
+}
+
+#[test]
+fn a_description_adds_words_for_true_and_false() {
+    let (_, column) = SPELLED.column("done").unwrap();
+    let found = |field: &str, fault| {
+        let other = other_spelling(column, field.as_bytes(), fault, Accept::default());
+        other.map(|(value, _)| value)
+    };
+    for fault in [Fault::NotBoolean, Fault::NotTruth, Fault::NotPythonTruth] {
+        assert_eq!((found("yes", fault), found("off", fault)), (Ok(1), Ok(0)));
+        for other in ["Yes", "yes ", "", "2"] {
+            assert_eq!(found(other, fault), Err(Fault::NotWord), "{other:?}");
+        }
+        let (_, plain) = TABLE.column("done").unwrap();
+        let found = other_spelling(plain, b"yes", fault, Accept::default());
+        assert_eq!(found, Err(fault));
+    }
 }
 
 #[test]

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::files::nulls;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
 use super::spec::{CaptureSpec, ColumnSpec, FamilySpec, TableSpec};
+use super::spelling::OfTable;
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
-use crate::{Code, Column, Files, Kind, Range, Sentinel, Spelling, Syntax};
+use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
 pub const MOST_COLUMNS: usize = 999;
+
+/// The most structs and lists in one another. Published traces have up to 5.
+const MOST_DEPTH: usize = 16;
 
 /// Names that no column can have: those that the directories of a lake add to a table, and those that DuckDB can add.
 pub const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_row_number"];
@@ -32,6 +35,12 @@ fn count(columns: &[ColumnSpec]) -> usize {
         1 + group + count(&column.field)
     });
     entries.fold(0, usize::saturating_add)
+}
+
+/// How many structs and lists are in one another.
+fn depth(column: &ColumnSpec) -> usize {
+    let inner = column.field.iter().map(depth).max();
+    inner.map_or(0, |inner| inner + 1)
 }
 
 impl Shared {
@@ -59,13 +68,6 @@ impl Shared {
             !flat || nested.is_none(),
             "a row of plain fields has no struct and no list"
         );
-        if let Some(special) = table.column.iter().find(|column| is_special(column)) {
-            ensure!(
-                flat,
-                "{}: null and integral_floats are for syntax = \"csv\"",
-                special.name
-            );
-        }
         if let Some(capturing) = table.column.iter().find(|column| is_captured(column)) {
             ensure!(
                 has_captures && capturing.capture.is_some(),
@@ -80,8 +82,7 @@ impl Shared {
                 looking.name
             );
         }
-        let of_table = table.csv.as_ref().map_or(&[][..], |csv| &csv.null);
-        let of_table = nulls(of_table).within("csv")?;
+        let of_table = OfTable::read(table)?;
         ensure!(
             count(&table.column) <= MOST_COLUMNS,
             "column: a table has at most {MOST_COLUMNS} columns; fields of structs count, too, and a list as three"
@@ -93,32 +94,27 @@ impl Shared {
         unique("column", names())?;
         // A header may have a name twice: the columns of plain CSV are known by their places.
         if !table.csv.as_ref().is_some_and(|csv| csv.header) {
-            let contents = table.column.iter().map(|column| column.content.as_str());
+            let contents = table.column.iter().map(content);
             unique("content", contents)?;
         }
         let mut columns = Vec::new();
         for column in &table.column {
-            let mut read = self.column(column, traces).within_named(&column.name)?;
-            let capture = capture(column, table, read.kind).within_named(&column.name)?;
-            let of_column = column.null.as_deref().map(nulls).transpose();
-            read.spelling = Spelling {
-                nulls: of_column
-                    .within_named(&column.name)?
-                    .unwrap_or_else(|| Arc::clone(&of_table)),
-                integral_floats: column.integral_floats,
-                capture,
-            };
+            let read = self.column(column, &of_table, traces);
+            let mut read = read.within_named(&column.name)?;
+            let capture = capture(column, table, read.kind);
+            read.spelling.capture = capture.within_named(&column.name)?;
             columns.push(Arc::new(read));
         }
         Ok(columns.into())
     }
 
-    fn column(&self, column: &ColumnSpec, traces: &[&str]) -> Result<Column> {
-        let kind = kind(&column.kind, column.zone)?;
+    fn column(&self, column: &ColumnSpec, of: &OfTable, traces: &[&str]) -> Result<Column> {
         ensure!(
-            !column.integral_floats || kind == Kind::Integer,
-            "only a column of kind integer has integral_floats"
+            depth(column) <= MOST_DEPTH,
+            "structs and lists are at most {MOST_DEPTH} deep in one another"
         );
+        let kind = kind(&column.kind, column.zone)?;
+        let spelling = of.spelling(column, kind)?;
         let codes = listed("codes", &self.codes, column.codes.as_ref())?;
         ensure!(
             (kind == Kind::Code) != codes.is_empty(),
@@ -147,8 +143,8 @@ impl Shared {
             .field
             .iter()
             .map(|field| {
-                let field = self.column(field, traces).within_named(&column.name)?;
-                Ok(Arc::new(field))
+                let field = self.column(field, of, traces);
+                Ok(Arc::new(field.within_named(&column.name)?))
             })
             .collect::<Result<Vec<_>>>()?;
         ensure!(
@@ -183,9 +179,9 @@ impl Shared {
         );
         Ok(Column {
             name: identifier(&column.name)?,
-            content: printable(&column.content)?,
+            content: printable(content(column))?,
             kind,
-            format: word(&column.format)?,
+            format: optional(column.format.as_deref(), word)?.unwrap_or_default(),
             mandatory: column.mandatory,
             unit: optional(column.unit.as_deref(), prose)?,
             fields,
@@ -194,9 +190,9 @@ impl Shared {
             sentinels,
             ranges,
             invalid: column.invalid.clone(),
-            doc: prose(&column.doc)?,
+            doc: doc(column)?,
             looks: looks(column, kind)?,
-            spelling: Spelling::default(),
+            spelling,
             synthetic: column.synthetic.clone(),
             empty: column.empty,
         })
@@ -223,6 +219,20 @@ impl Shared {
             ensure!(used, "ranges.{list} is not used");
         }
         Ok(())
+    }
+}
+
+/// The publisher's name of a column.
+fn content(column: &ColumnSpec) -> &str {
+    column.content.as_deref().unwrap_or(&column.name)
+}
+
+/// The meaning of a column.
+fn doc(column: &ColumnSpec) -> Result<String> {
+    match (&column.doc, content(column).trim()) {
+        (Some(doc), _) => prose(doc),
+        (None, "") => Ok(format!("{}.", &*column.name)),
+        (None, content) => prose(&format!("{content}.")),
     }
 }
 
@@ -256,12 +266,6 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
         "capture: not all values of {{{name}}} are integers"
     );
     Ok(Some(name.clone()))
-}
-
-/// Whether a column, or anything nested in it, has what only plain fields can have.
-fn is_special(column: &ColumnSpec) -> bool {
-    let has_spelling = column.integral_floats || column.null.is_some();
-    has_spelling || column.field.iter().any(is_special)
 }
 
 /// Whether the name of the file has the value of a column, or of anything nested in it.

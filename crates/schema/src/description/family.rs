@@ -19,12 +19,17 @@ const MAX_TABLES: usize = 256;
 /// The most cells of a version.
 const MAX_CELLS: usize = 1_000;
 
+/// What isn't described.
+const UNKNOWN: &str = "Unknown";
+
+/// The SPDX expression for a licence that isn't described.
+const UNKNOWN_LICENCE: &str = "LicenseRef-Unknown";
+
 /// The versions of a data set, of a built-in description or of this one.
 pub(super) fn traces(
     spec: &FamilySpec,
     description: Option<&Arc<Description>>,
 ) -> Result<Vec<Arc<Trace>>> {
-    ensure!(!spec.trace.is_empty(), "no trace is described");
     ensure!(
         spec.trace.len() <= MAX_TRACES,
         "trace: a description has at most {MAX_TRACES} versions"
@@ -109,11 +114,11 @@ pub(super) fn traces(
             name: trace_name(&trace.name)?,
             description: description.cloned(),
             family: family.clone(),
-            title: prose(&trace.title).within("title")?,
-            document: prose(&trace.document).within("document")?,
+            title: prose(trace.title.as_deref().unwrap_or(&trace.name)).within("title")?,
+            document: prose(trace.document.as_deref().unwrap_or(UNKNOWN)).within("document")?,
             revision: spec.revision,
-            licence: prose(&spec.licence).within("licence")?,
-            citation: prose(&spec.citation).within("citation")?,
+            licence: prose(spec.licence.as_deref().unwrap_or(UNKNOWN_LICENCE)).within("licence")?,
+            citation: prose(spec.citation.as_deref().unwrap_or(UNKNOWN)).within("citation")?,
             archives: archives(&trace.archive, &all_tables).within("archive")?,
             cells,
             locations: locations(&trace.location).within("location")?,

@@ -116,7 +116,7 @@ impl<T> Within for Result<T> {
 }
 
 /// A name, and where it is.
-#[derive(Deserialize, Clone, Debug)]
+#[derive(Deserialize, Clone, Debug, Default)]
 #[serde(from = "toml::Spanned<String>")]
 pub(super) struct Name {
     text: String,
@@ -124,6 +124,11 @@ pub(super) struct Name {
 }
 
 impl Name {
+    /// Where it is, in bytes.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
     /// Another name at the same place.
     pub(super) fn with(&self, text: String) -> Self {
         let offset = self.offset;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::fault::Name;
+use super::short::ShortColumns;
 use crate::{
-    Archive, Bins, CellShards, Cells, Code, Files, Known, Obfuscation, Plot, Published,
+    Archive, Bins, CellShards, Cells, Code, Files, Json, Known, Obfuscation, Plot, Published,
     PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax, Zone,
 };
 
@@ -14,11 +15,11 @@ use crate::{
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FamilySpec {
-    pub(super) family: String,
+    pub(super) family: Name,
     #[serde(default)]
     pub(super) revision: u32,
-    pub(super) licence: String,
-    pub(super) citation: String,
+    pub(super) licence: Option<String>,
+    pub(super) citation: Option<String>,
     #[serde(default)]
     pub(super) creators: Vec<String>,
     pub(super) url: Option<String>,
@@ -31,6 +32,7 @@ pub(super) struct FamilySpec {
     pub(super) download: Option<String>,
     #[serde(default)]
     pub(super) anomalies: Vec<String>,
+    #[serde(default)]
     pub(super) trace: Vec<TraceSpec>,
     #[serde(default)]
     pub(super) codes: BTreeMap<String, Vec<Code>>,
@@ -107,12 +109,12 @@ pub(super) struct DerivedSpec {
 }
 
 /// One published version.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TraceSpec {
     pub(super) name: Name,
-    pub(super) title: String,
-    pub(super) document: String,
+    pub(super) title: Option<String>,
+    pub(super) document: Option<String>,
     #[serde(default)]
     pub(super) archive: Vec<Archive>,
     pub(super) cells: Option<Cells>,
@@ -136,7 +138,9 @@ pub(super) enum CaptureSpec {
 #[serde(deny_unknown_fields)]
 pub(super) struct TableSpec {
     pub(super) name: Name,
-    pub(super) summary: String,
+    pub(super) summary: Option<String>,
+    /// The name of its one file.
+    pub(super) file: Option<String>,
     #[serde(default)]
     pub(super) files: Files,
     /// Patterns of the names of its files.
@@ -156,6 +160,10 @@ pub(super) struct TableSpec {
     #[serde(default)]
     pub(super) parquet: bool,
     pub(super) csv: Option<CsvSpec>,
+    pub(super) json: Option<Json>,
+    /// Spellings of NULL in the columns that say nothing of their own.
+    #[serde(default)]
+    pub(super) null: Vec<String>,
     /// 0 where it is not known.
     #[serde(default)]
     pub(super) parts: u32,
@@ -179,7 +187,11 @@ pub(super) struct TableSpec {
     pub(super) sample_by: Option<String>,
     #[serde(default)]
     pub(super) synthetic: String,
+    #[serde(default)]
     pub(super) column: Vec<ColumnSpec>,
+    /// The columns in the short form.
+    #[serde(default)]
+    pub(super) columns: ShortColumns,
 }
 
 /// [`crate::Csv`], and the spellings of NULL.
@@ -198,13 +210,35 @@ pub(super) struct CsvSpec {
     pub(super) null: Vec<String>,
 }
 
+impl TraceSpec {
+    /// A version of which nothing is known but its name.
+    pub(super) fn named(name: Name) -> Self {
+        Self {
+            name,
+            ..Self::default()
+        }
+    }
+}
+
+/// Spellings of true and false, beside those of the syntax.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct WordsSpec {
+    #[serde(rename = "true", default)]
+    pub(super) yes: Vec<String>,
+    #[serde(rename = "false", default)]
+    pub(super) no: Vec<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ColumnSpec {
+    /// Empty until it is made of `content`.
+    #[serde(default)]
     pub(super) name: Name,
-    pub(super) content: String,
+    pub(super) content: Option<Name>,
     pub(super) kind: String,
-    pub(super) format: String,
+    pub(super) format: Option<String>,
     #[serde(default)]
     pub(super) mandatory: bool,
     pub(super) unit: Option<String>,
@@ -213,6 +247,11 @@ pub(super) struct ColumnSpec {
     /// Whether `5.0` is an integer.
     #[serde(default)]
     pub(super) integral_floats: bool,
+    /// Whether a text may be a number.
+    #[serde(default)]
+    pub(super) numbers: bool,
+    /// Spellings of true and false.
+    pub(super) words: Option<WordsSpec>,
     /// Spellings of NULL in this column, in place of those of the table.
     pub(super) null: Option<Vec<String>>,
     /// The capture of the file's name that is the value.
@@ -220,6 +259,7 @@ pub(super) struct ColumnSpec {
     /// The parts of a struct, or the one item of a list.
     #[serde(default)]
     pub(super) field: Vec<ColumnSpec>,
+    #[serde(default)]
     pub(super) obfuscation: Obfuscation,
     /// The name of a list in `codes`.
     pub(super) codes: Option<String>,
@@ -240,9 +280,19 @@ pub(super) struct ColumnSpec {
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(super) absent_in: Vec<String>,
-    pub(super) doc: String,
+    pub(super) doc: Option<String>,
     #[serde(default)]
     pub(super) synthetic: String,
     #[serde(default)]
     pub(super) empty: f64,
+}
+
+impl ColumnSpec {
+    /// A column of which nothing is known but its kind.
+    pub(super) fn of_kind(kind: String) -> Self {
+        Self {
+            kind,
+            ..Self::default()
+        }
+    }
 }

@@ -6,7 +6,7 @@ use super::fault::{Result, Within, bail, ensure};
 use super::files::{self, MOST_PARTS, csv};
 use super::spec::TableSpec;
 use super::words::{identifier, optional, prose, unique};
-use crate::{CellShards, Cells, Column, Files, Kind, Published, Reference, Syntax, Table};
+use crate::{CellShards, Cells, Column, Files, Json, Kind, Published, Reference, Syntax, Table};
 
 /// A version of the data set, and the tables that all versions share.
 pub(super) struct Version<'a> {
@@ -40,13 +40,14 @@ impl Version<'_> {
         let published = of_version(spec, self.name, self.all);
         Ok(Table {
             name: identifier(&spec.name)?,
-            summary: prose(&spec.summary).within("summary")?,
+            summary: summary(spec).within("summary")?,
             columns: Arc::clone(columns),
             fields: fields(spec, self.name),
             files: spec.files,
             syntax: spec.syntax,
             parquet: spec.parquet,
             csv: csv(spec)?,
+            json: json(spec)?,
             parts: match (spec.parts, naming.count()) {
                 (0, Some(count)) if spec.files == Files::Named => count,
                 (parts, _) => parts,
@@ -62,6 +63,22 @@ impl Version<'_> {
             synthetic: spec.synthetic.clone(),
         })
     }
+}
+
+/// The details of JSON.
+fn json(spec: &TableSpec) -> Result<Json> {
+    ensure!(
+        spec.json.is_none() || spec.syntax == Syntax::Json,
+        "json: only for syntax = \"json\""
+    );
+    Ok(spec.json.unwrap_or_default())
+}
+
+/// The sentence about a table.
+fn summary(spec: &TableSpec) -> Result<String> {
+    let by_default = || Ok(format!("Rows of {}.", &*spec.name));
+    let summary = optional(spec.summary.as_deref(), prose)?;
+    summary.map_or_else(by_default, Ok)
 }
 
 /// The index of the column that a table names as its time.

@@ -2,6 +2,8 @@ use super::*;
 
 mod forms;
 mod mutated;
+mod short;
+mod spellings;
 
 const SMALL: &str = r#"
 family = "small"

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::fault::{Fault, Result, bail, ensure};
+use super::fault::{Result, bail, ensure};
 use crate::names::{MAX_NAME, is_identifier};
 use crate::{Kind, Zone};
 
@@ -16,15 +16,17 @@ pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
 }
 
 pub(super) fn kind(name: &str, zone: Option<Zone>) -> Result<Kind> {
-    let no_zone = "a column of kind date-time, and no other, has a zone: published or none";
-    ensure!(name == "date-time" || zone.is_none(), "{no_zone}");
+    ensure!(
+        name == "date-time" || zone.is_none(),
+        "only a column of kind date-time has a zone"
+    );
     Ok(match name {
         "integer" => Kind::Integer,
         "float" => Kind::Float,
         "boolean" => Kind::Boolean,
         "text" => Kind::Text,
         "code" => Kind::Code,
-        "date-time" => Kind::DateTime(zone.ok_or_else(|| Fault::new(no_zone))?),
+        "date-time" => Kind::DateTime(zone.unwrap_or(Zone::None)),
         "struct" => Kind::Struct,
         "list" => Kind::List,
         _ => bail!(

@@ -16,7 +16,7 @@ pub struct Column {
     pub content: String,
     /// How a field is read.
     pub kind: Kind,
-    /// The publisher's name for the format, as `schema.csv` has it in its column `format`.
+    /// The publisher's name for the format, as `schema.csv` has it in its column `format`; may be empty.
     pub format: String,
     /// Whether an empty field makes a bad row; otherwise it is NULL. [`Table::required`](super::Table::required) says why a
     /// column is mandatory. A column that some version of the family lacks never is.
@@ -143,6 +143,10 @@ pub struct Spelling {
     pub nulls: Arc<[String]>,
     /// Whether an integer may be spelled `5.0`.
     pub integral_floats: bool,
+    /// Whether a text may be a number without quotes, in a syntax that has quotes.
+    pub numbers: bool,
+    /// Spellings of true and false beside those of the syntax.
+    pub words: Arc<[(String, bool)]>,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
     pub capture: Option<String>,
 }
@@ -154,14 +158,22 @@ impl Spelling {
     pub fn is_null(&self, field: &[u8]) -> bool {
         self.nulls.iter().any(|null| null.as_bytes() == field)
     }
+
+    /// The value that a field spells as one of the described words.
+    #[must_use]
+    pub fn truth(&self, field: &[u8]) -> Option<bool> {
+        let mut words = self.words.iter();
+        words.find_map(|(word, value)| (word.as_bytes() == field).then_some(*value))
+    }
 }
 
 words! {
     /// A publisher's change to the values of a column before publishing them.
-    #[derive(Deserialize)]
+    #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Obfuscation {
         /// Nothing.
+        #[default]
         Unchanged = "unchanged",
         /// Each value is replaced by an opaque keyed hash.
         Hashed = "hashed",

@@ -17,7 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use tracelake_core::error::ErrorKind;
-use tracelake_schema::{Kind, Syntax, Table};
+use tracelake_schema::{Column, Kind, Spelling, Syntax, Table};
 
 /// Every kind of column, under names that a fuzzer finds.
 static JSON: LazyLock<Arc<Table>> = LazyLock::new(|| {
@@ -27,7 +27,10 @@ static JSON: LazyLock<Arc<Table>> = LazyLock::new(|| {
         column(
             "u",
             Kind::Struct,
-            [column("f", Kind::Float, []), column("c", Kind::Code, [])],
+            [
+                spelled(column("f", Kind::Float, [])),
+                column("c", Kind::Code, []),
+            ],
         ),
         column("l", Kind::List, [column("item", Kind::Float, [])]),
         column(
@@ -36,7 +39,10 @@ static JSON: LazyLock<Arc<Table>> = LazyLock::new(|| {
             [column(
                 "item",
                 Kind::Struct,
-                [column("s", Kind::Text, []), column("b", Kind::Boolean, [])],
+                [
+                    column("s", Kind::Text, []),
+                    spelled(column("b", Kind::Boolean, [])),
+                ],
             )],
         ),
     ];
@@ -46,6 +52,17 @@ static JSON: LazyLock<Arc<Table>> = LazyLock::new(|| {
         ..Table::plain("made_up", columns)
     })
 });
+
+/// A column with other spellings of its values: `-` is NULL, and a boolean may be a word.
+fn spelled(column: Column) -> Column {
+    let words = [("y".to_owned(), true), ("n".to_owned(), false)].into_iter();
+    let spelling = Spelling {
+        nulls: ["-".to_owned()].into(),
+        words: words.filter(|_| column.kind == Kind::Boolean).collect(),
+        ..Spelling::default()
+    };
+    Column { spelling, ..column }
+}
 
 static QUOTED: LazyLock<Arc<Table>> = LazyLock::new(|| as_quoted(&JSON));
 

@@ -14,7 +14,6 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use proptest::prelude::*;
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::line_ending::LineEnding;
 use tracelake_core::options::Codec;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_testkit::every_kind::TABLE as ROWS;
@@ -27,7 +26,7 @@ use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
 use crate::parquet_file::ParquetFile;
 use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
-use crate::samples::object;
+use crate::samples::{WHOLE, object};
 
 /// The rows of some chunks, by the encoders and read without them.
 struct Encoded {
@@ -65,7 +64,7 @@ fn encode(chunks: &[String], per_row_group: usize, most_rows: usize) -> Encoded 
     let mut expected = Vec::new();
     for (number, chunk) in chunks.iter().enumerate() {
         let mut records = JsonRecords::new(&order);
-        records.split(chunk.as_bytes(), LineEnding::Lf, &order, false);
+        records.split(chunk.as_bytes(), &order, false, WHOLE);
         let (direct, _) = records.direct().unwrap();
         let nodes = Node::of(&ROWS.columns);
         match column_values::read(&nodes, &schema, chunk.as_bytes(), direct).unwrap() {
@@ -146,7 +145,7 @@ fn faulty_values_leave_nothing() {
         "{\"time\":4,\"after\":[],\"rules\":[{\"name\":\"a\"},{\"name\":\"b\",\"relation\":1e1}]}\n",
     );
     let mut records = JsonRecords::new(&order);
-    records.split(text.as_bytes(), LineEnding::Lf, &order, false);
+    records.split(text.as_bytes(), &order, false, WHOLE);
     let (direct, _) = records.direct().unwrap();
     assert_eq!(rows.push_rows(text.as_bytes(), direct).unwrap(), [1, 3]);
     assert!(rows.finish().unwrap().is_none());

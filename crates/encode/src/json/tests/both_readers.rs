@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use tracelake_core::field_order::{FieldOrder, RowRules, SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
 use tracelake_schema::arrow::arrow_schema;
-use tracelake_schema::{Column, Kind};
-use tracelake_testkit::every_kind::{TABLE, column};
+use tracelake_schema::{Column, Extra, Kind};
+use tracelake_testkit::every_kind::{SPELLED, TABLE, column, respelled_row};
 
 use super::super::cells::{is_selected, row};
 use super::super::columns::JsonColumns;
@@ -28,6 +28,14 @@ fn some_columns() -> JsonColumns {
     JsonColumns {
         nodes: Node::of(&TABLE.columns[first..]),
         kept: Some(kept.collect()),
+        ..(&TABLE.columns).into()
+    }
+}
+
+/// All columns, where other names are ignored.
+fn ignoring() -> JsonColumns {
+    JsonColumns {
+        extra: Extra::Ignore,
         ..(&TABLE.columns).into()
     }
 }
@@ -55,6 +63,8 @@ fn batch(json: &JsonColumns, text: &[u8], rows: &RowFields) -> Option<(RecordBat
 fn read_directly(line: &[u8]) -> bool {
     select(line);
     read_columns(line, &some_columns());
+    read_columns(line, &(&SPELLED.columns).into());
+    read_columns(line, &ignoring());
     read_columns(line, &(&TABLE.columns).into())
 }
 
@@ -148,6 +158,28 @@ fn lines_of_traces_are_read_directly() {
     ];
     for line in lines {
         assert!(read_directly(line.as_bytes()), "{line}");
+    }
+}
+
+#[test]
+fn other_names_are_ignored_directly() {
+    for line in [
+        r#"{"x":1,"time":5,"y":{"a":["b",null,true]},"usage":{"cpus":1,"gpus":[2]}}"#,
+        r#"{"time":5,"rules":[{"more":"","name":"a"}],"x":[],"x":{}}"#,
+        "{\n  \"time\": 5,\n  \"x\": [\n    1\n  ]\n}",
+    ] {
+        assert!(read_columns(line.as_bytes(), &ignoring()), "{line}");
+        assert!(!read_directly(line.as_bytes()), "{line}");
+    }
+    for line in [
+        r#"{"x":01,"time":5}"#,
+        r#"{"x":nul,"time":5}"#,
+        r#"{"x":[1,],"time":5}"#,
+        r#"{"x","time":5}"#,
+        r#"{"x":{"a"},"time":5}"#,
+    ] {
+        assert!(!read_columns(line.as_bytes(), &ignoring()), "{line}");
+        assert!(row(line.as_bytes(), &ignoring()).is_err(), "{line}");
     }
 }
 
@@ -279,12 +311,19 @@ fn numbers_in_lists_are_those_of_the_plain_reader() {
 proptest! {
     #[test]
     fn both_readers_agree(
-        (_, json) in object(&TABLE.columns, None),
+        (cells, json) in object(&TABLE.columns, None),
+        choices in prop::collection::vec(any::<u8>(), 1..20),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..3),
     ) {
-        let mut line = json.to_string().into_bytes();
+        let line = json.to_string().into_bytes();
         let is_plain = !line.contains(&b'\\');
         prop_assert_eq!(read_directly(&line), is_plain);
+        let respelled = respelled_row(&json, &choices).to_string().into_bytes();
+        let spelled = JsonColumns::from(&SPELLED.columns);
+        let found = row(&respelled, &spelled).unwrap().cells;
+        prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
+        read_columns(&respelled, &spelled);
+        let mut line = if choices[0] % 2 > 0 { respelled } else { line };
         let bytes = b"{}[]\",:\\0-.e 1nt";
         for (index, byte, change) in changes {
             let at = index.index(line.len());

@@ -13,14 +13,14 @@ use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::line_ending::LineEnding;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_testkit::every_kind::TABLE;
 
 use super::{ParquetRows, RowReject};
 use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::output::BlockBuilder;
-use crate::syntax::{ChunkRecords, Splitting};
+use crate::samples::WHOLE;
+use crate::syntax::ChunkRecords;
 
 fn order() -> FieldOrder {
     FieldOrder::built_in(&TABLE, "here")
@@ -48,15 +48,7 @@ fn read(file: &Bytes, order: &FieldOrder) -> (RecordBatch, Vec<RowReject>, u64) 
 fn read_json(lines: &str, order: &FieldOrder) -> RecordBatch {
     let mut builder = BatchBuilder::new(&order.table, &arrow_schema(&order.table), BATCH_ROWS);
     let mut records = ChunkRecords::new(order);
-    let splitting = Splitting {
-        ending: LineEnding::Lf,
-        skipped_bytes: 0,
-        skipped_lines: 0,
-        is_first: true,
-        is_last: true,
-        most: u64::MAX,
-    };
-    records.split(lines.as_bytes(), order, splitting);
+    records.split(lines.as_bytes(), order, WHOLE);
     let left_out = records.push(&mut builder, lines.as_bytes(), order).unwrap();
     assert!(left_out.rejects.is_empty(), "{:?}", left_out.rejects);
     all(builder)

@@ -238,11 +238,6 @@ fn a_column_may_have_spellings_of_null_of_its_own() {
         &text.replacen("[\"-\", \"\"]", "[\"-\", \"-\"]", 1),
         "days: mood: null: the spelling - occurs twice",
     );
-    let json = SMALL.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1);
-    wrong(
-        &json.replacen("doc = \"how\"", "doc = \"how\"\nnull = []", 1),
-        "mood: null, integral_floats and captures are for syntax = \"csv\"",
-    );
 }
 
 #[test]
@@ -265,12 +260,8 @@ fn columns_are_read_in_other_spellings() {
     assert_eq!(table.time, Some(0));
     for (kind, message) in [
         (
-            "kind = \"date-time\"",
-            "a column of kind date-time, and no other, has a zone",
-        ),
-        (
             "kind = \"integer\"\nzone = \"none\"",
-            "and no other, has a zone",
+            "only a column of kind date-time has a zone",
         ),
         (
             "kind = \"date-time\"\nzone = \"UTC\"",
@@ -291,11 +282,6 @@ fn columns_are_read_in_other_spellings() {
         let text = timed.replacen("parts = 1", &format!("parts = 1\nsyntax = {syntax:?}"), 1);
         parse(&text).unwrap();
     }
-    let integral = unused(plain(&with("kind = \"integer\"\nintegral_floats = true")));
-    wrong(
-        &integral.replacen("parts = 1", "parts = 1\nsyntax = \"json\"", 1),
-        "integral_floats and captures are for syntax = \"csv\"",
-    );
     wrong(
         &SMALL.replacen("parts = 1", "parts = 1\ntime = \"mood\"", 1),
         "time names mood, which is not an integer, float or date-time column",

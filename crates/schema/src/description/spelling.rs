@@ -1,0 +1,116 @@
+//! How the values of a column may be spelled.
+
+use std::sync::Arc;
+
+use super::fault::{Result, Within, ensure};
+use super::files::nulls;
+use super::spec::{ColumnSpec, TableSpec, WordsSpec};
+use super::words::{printable, unique};
+use crate::{Kind, Spelling, Syntax};
+
+/// The most spellings of true, and of false.
+const MOST_WORDS: usize = 16;
+
+/// The spellings that a syntax has, and their values.
+const PLAIN_WORDS: [(&str, bool); 6] = [
+    ("0", false),
+    ("1", true),
+    ("false", false),
+    ("true", true),
+    ("False", false),
+    ("True", true),
+];
+
+/// What columns have in common that say nothing of their own.
+pub(super) struct OfTable {
+    nulls: Arc<[String]>,
+    syntax: Syntax,
+}
+
+impl OfTable {
+    pub(super) fn read(table: &TableSpec) -> Result<Self> {
+        let of_csv = table.csv.as_ref().map_or(&[][..], |csv| &csv.null);
+        ensure!(
+            of_csv.is_empty() || table.null.is_empty(),
+            "null: say it once, in [[table]] or in [table.csv]"
+        );
+        let syntax = table.syntax;
+        let is_typed = syntax == Syntax::Parquet || table.parquet;
+        let is_spelled =
+            |column: &ColumnSpec| column.null.is_some() || column.words.is_some() || column.numbers;
+        ensure!(
+            !is_typed || table.null.is_empty() && !table.column.iter().any(is_spelled),
+            "null, words and numbers are about text, and the values of Parquet are typed"
+        );
+        let of_csv = null_spellings(of_csv, syntax).within("csv")?;
+        let nulls = match of_csv.is_empty() {
+            true => null_spellings(&table.null, syntax)?,
+            false => of_csv,
+        };
+        Ok(Self { nulls, syntax })
+    }
+
+    /// The spellings of a column, or of a field within one.
+    pub(super) fn spelling(&self, column: &ColumnSpec, kind: Kind) -> Result<Spelling> {
+        ensure!(
+            !column.integral_floats || kind == Kind::Integer,
+            "only a column of kind integer has integral_floats"
+        );
+        ensure!(
+            !column.numbers || kind == Kind::Text && self.syntax != Syntax::Csv,
+            "numbers: only of a column of kind text, and in `csv` any text may be one anyway"
+        );
+        let of_column = column.null.as_deref();
+        let of_column = of_column.map(|spelled| null_spellings(spelled, self.syntax));
+        let nulls = of_column
+            .transpose()?
+            .unwrap_or_else(|| Arc::clone(&self.nulls));
+        let words = column.words.as_ref();
+        let words = words.map(|spec| words_of(spec, kind, &nulls)).transpose();
+        Ok(Spelling {
+            words: words.within("words")?.unwrap_or_default(),
+            nulls,
+            integral_floats: column.integral_floats,
+            numbers: column.numbers,
+            capture: None,
+        })
+    }
+}
+
+/// The spellings of NULL. An empty text is NULL in CSV anyway; in JSON it's a value unless it is one of them.
+fn null_spellings(spelled: &[String], syntax: Syntax) -> Result<Arc<[String]>> {
+    let beside_empty = nulls(spelled)?;
+    let has_empty = spelled.iter().any(String::is_empty);
+    if syntax == Syntax::Csv || !has_empty {
+        return Ok(beside_empty);
+    }
+    let empty = [String::new()].into_iter();
+    Ok(empty.chain(beside_empty.iter().cloned()).collect())
+}
+
+/// The spellings of true and false.
+fn words_of(spec: &WordsSpec, kind: Kind, nulls: &[String]) -> Result<Arc<[(String, bool)]>> {
+    ensure!(
+        kind == Kind::Boolean,
+        "only a column of kind boolean has them"
+    );
+    let most = spec.yes.len().max(spec.no.len());
+    ensure!(
+        (1..=MOST_WORDS).contains(&most),
+        "1 to {MOST_WORDS} spellings of `true`, of `false` or of both"
+    );
+    let yes = spec.yes.iter().map(|word| (word, true));
+    let words = yes.chain(spec.no.iter().map(|word| (word, false)));
+    unique("spelling", words.clone().map(|(word, _)| word.as_str()))?;
+    let words = words.map(|(word, value)| {
+        ensure!(!word.is_empty(), "a spelling is empty");
+        ensure!(!nulls.contains(word), "{word:?} is a spelling of NULL, too");
+        let plain = PLAIN_WORDS.iter().find(|(plain, _)| plain == word);
+        ensure!(
+            plain.is_none_or(|(_, meaning)| *meaning == value),
+            "{word:?} can't mean {value}"
+        );
+        Ok((printable(word)?, value))
+    });
+    words.collect()
+}
