@@ -49,6 +49,139 @@ fn names_of_files_are_read() {
 }
 
 #[test]
+fn names_may_begin_with_directories() {
+    let text = named(
+        "\"Days/cell={cell}/day={day}/hour={hour}/part-000.csv\"",
+        "captures = { cell = [\"Earth\", \"moon\"], day = \"8..12\", hour = \"00..23\" }",
+    );
+    let table = &parse(&text).unwrap()[0].tables[0];
+    let naming = &table.naming;
+    let path = "anywhere/Days/cell=moon/day=10/hour=07/part-000.csv.gz";
+    let claims = naming.claims(path);
+    assert_eq!(claims.len(), 1);
+    // By hand: five days of 24 hours each.
+    assert_eq!(claims[0].number, (5 + 2) * 24 + 7);
+    assert_eq!((claims[0].total, naming.count()), (None, None));
+    assert_eq!(table.captured(path, "cell").as_deref(), Some("moon"));
+    assert_eq!(table.captured(path, "hour").as_deref(), Some("07"));
+    assert_eq!(
+        naming.name_of(claims[0].number, 0).unwrap(),
+        "Days/cell=moon/day=10/hour=07/part-000.csv"
+    );
+    // A partial download doesn't begin with the first possible part.
+    assert_eq!(naming.first_of([200, 175].into_iter()), 175);
+    for other in [
+        "part-000.csv",
+        "day=10/hour=07/part-000.csv",
+        "Days/cell=moon/day=13/hour=07/part-000.csv",
+        "Days/cell=moon/day=10/hour=7/part-000.csv",
+        "Days/cell=moon/day=10/hour=24/part-000.csv",
+        "Days/cell=mars/day=10/hour=07/part-000.csv",
+        "Days/cell=moon/day=10/x/hour=07/part-000.csv",
+        "xDays/cell=moon/day=10/hour=07/part-000.csv",
+    ] {
+        assert!(naming.claims(other).is_empty(), "{other}");
+    }
+    for (directory, leads) in [
+        ("Days", true),
+        ("a source/Days", true),
+        ("Days/cell=moon", true),
+        ("/data/Days/cell=Earth/day=8", true),
+        ("/data/Days/cell=Earth/day=8/hour=00", true),
+        ("/data/Days/cell=Earth/day=8/hour=00/part-000.csv", false),
+        ("cell=moon", false),
+        ("Days/cell=mars", false),
+        ("Days/cell=", false),
+        ("days", false),
+        ("", false),
+    ] {
+        assert_eq!(naming.leads_to(directory), leads, "{directory}");
+    }
+}
+
+#[test]
+fn mistakes_in_directories_and_ranges_are_explained() {
+    let range = |range: &str| named("\"day={day}/a.csv\"", &format!("captures.day = {range}"));
+    for (text, says) in [
+        (
+            range("\"a..b\""),
+            "captures: day: \"a..b\" is not a range of numbers",
+        ),
+        (
+            range("\"1\""),
+            "\"1\" is not a range of numbers, such as \"0..99\" or \"00..23\"",
+        ),
+        (range("\"-1..2\""), "is not a range of numbers"),
+        (
+            range("\"5..4\""),
+            "\"5..4\" has no number in it, or more than 10000",
+        ),
+        (
+            range("\"0..10000\""),
+            "has no number in it, or more than 10000",
+        ),
+        (
+            range("7"),
+            "a list of values, or a range such as \"00..23\"",
+        ),
+        (
+            named(
+                "\"{a}/{b}/{c}.csv\"",
+                "captures = { a = \"0..999\", b = \"0..999\", c = \"0..99\" }",
+            ),
+            "together they have 100000000 values, and a table has at most 1000000 parts",
+        ),
+        (
+            named("\"/a.csv\"", ""),
+            "\"/a.csv\" is not the name of a file",
+        ),
+        (
+            named("\"a//b.csv\"", ""),
+            "none of them is empty or begins with a point",
+        ),
+        (
+            named("\"../b.csv\"", ""),
+            "none of them is empty or begins with a point",
+        ),
+        (
+            SMALL.replacen(
+                "parts = 1\n",
+                "files = \"whole\"\nnames = [\"a/b.csv\"]\n",
+                1,
+            ),
+            "those of a table in one file have no braces and no slash",
+        ),
+    ] {
+        wrong(&text, says);
+    }
+}
+
+#[test]
+fn parquet_is_a_part_by_itself() {
+    let text = |files: &str| {
+        let parquet = format!("syntax = \"parquet\"\n{files}");
+        SMALL.replacen("parts = 1\n", &parquet, 1)
+    };
+    let table = &parse(&text("files = \"named\"\nnames = [\"a.parquet\"]\n")).unwrap()[0].tables[0];
+    assert!(table.is_published_as_parquet() && !table.parquet);
+    for files in ["parts = 1\n", "files = \"whole\"\n"] {
+        wrong(&text(files), "a Parquet file is a part");
+    }
+    let shards = text("files = \"shards\"\n");
+    parse(&shards).unwrap();
+    wrong(
+        &shards.replacen("syntax", "parquet = true\nsyntax", 1),
+        "parquet: only of a table with files = \"shards\" and syntax = \"json\"",
+    );
+    let archive =
+        "document = \"a letter\"\n[[trace.archive]]\nnames = [\"a.tar.gz\"]\nsize = \"1G\"\n";
+    wrong(
+        &shards.replacen("document = \"a letter\"\n", archive, 1),
+        "Parquet is read in a zip archive only",
+    );
+}
+
+#[test]
 fn files_may_have_other_names() {
     let text = named(
         "\"days-{n}-of-{total}.csv.gz\"",
