@@ -127,6 +127,14 @@ fn rename(scratch: &Scratch, from: &str, to: &str) {
 
 /// Files whose hints no line provokes, and why.
 const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "convert/src/draft/parquet.rs",
+        "drafts of Parquet: tests/described/parquet.rs",
+    ),
+    (
+        "source/src/zipped.rs",
+        "archives that are damaged: tests/parquet_directories.rs",
+    ),
     ("convert/src/run/room.rs", "a full disk: tests/cli/room.rs"),
     (
         "convert/src/reader",

@@ -64,7 +64,7 @@ pub(super) const ADVICE: &[Advice] = &[
         CONVERT,
     ),
     instead(
-        "tracelake reads the published CSV or JSON files: download those",
+        "no known table has a file of this name; if no known trace has it, describe it: tracelake schema --new",
         |s| s.file("usage.parquet", b"PAR1"),
     ),
     instead("a spreadsheet; use the published file", |s| {

@@ -12,6 +12,7 @@ mod drafts;
 mod forms;
 mod json;
 pub(crate) mod language;
+mod parquet;
 mod short;
 mod spellings;
 mod tutorial;

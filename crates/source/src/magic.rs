@@ -28,7 +28,7 @@ const MAGIC: &[Magic] = &[
     magic(
         b"PAR1",
         "Parquet",
-        "tracelake reads the published CSV or JSON files: download those",
+        "tracelake schema --new drafts a description of such a file",
     ),
     magic(
         b"version https://git-lfs",

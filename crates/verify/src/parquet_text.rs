@@ -10,7 +10,7 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType,
 };
-use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
@@ -204,8 +204,11 @@ fn write_value(
             write_group(&column.fields, name, array.as_struct(), row, out);
             Ok(())
         }
-        DataType::List(_) => {
-            let items = array.as_list::<i32>().value(row);
+        DataType::List(_) | DataType::Map(..) => {
+            let items: ArrayRef = match array.as_map_opt() {
+                Some(maps) => Arc::new(maps.value(row)),
+                None => array.as_list::<i32>().value(row),
+            };
             out.push(b'[');
             for item in 0..items.len() {
                 if item > 0 {
@@ -219,7 +222,10 @@ fn write_value(
             out.push(b']');
             Ok(())
         }
-        other => write!(out, "\"a value of the type {other}\""),
+        other => {
+            write_text(format!("a value of the type {other}").as_bytes(), out);
+            Ok(())
+        }
     };
     written.expect("memory takes any text");
 }

@@ -34,7 +34,7 @@ const ENDINGS: &[Ending] = &[
     ending(
         ".parquet",
         "Parquet",
-        "tracelake reads the published CSV or JSON files: download those",
+        "no known table has a file of this name",
     ),
     ending(".xlsx", "a spreadsheet", "use the published file"),
     ending(".crdownload", UNFINISHED, FINISH),
@@ -291,8 +291,10 @@ pub(super) fn nothing_found(
             several(more, "more file")
         ),
     };
-    let is_text = trace.is_none() && path.to_ascii_lowercase().ends_with(".csv");
-    let draft = match is_text {
+    let lower = path.to_ascii_lowercase();
+    let can_be_drafted =
+        trace.is_none() && (lower.ends_with(".csv") || lower.ends_with(".parquet"));
+    let draft = match can_be_drafted {
         true => format!(
             "; if no known trace has it, {}",
             draft_it(&source.join(path))

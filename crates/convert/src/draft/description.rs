@@ -22,7 +22,10 @@ const SHOWN: usize = 40;
 /// The description of a sample in a file of this name.
 pub(super) fn of(sample: &Sample<'_>, file: &str) -> String {
     let mut text = head(sample, file);
-    text += &table(file);
+    text += &table(
+        file,
+        "files = \"whole\"  # guess: one file; see `names` for several\n",
+    );
     text += &form(sample);
     let mut taken: BTreeSet<String> = ADDED_COLUMNS.map(str::to_owned).into();
     for (at, column) in sample.columns.iter().enumerate() {
@@ -74,8 +77,8 @@ fn head(sample: &Sample<'_>, file: &str) -> String {
     text
 }
 
-/// The data set, and the table without its columns.
-fn table(file: &str) -> String {
+/// The data set, and the table without its columns; `files` is the line that says how its files are named.
+pub(super) fn table(file: &str, files: &str) -> String {
     let stem = file.split('.').next().unwrap_or(file);
     let table = identifier(stem).unwrap_or_else(|| "table".to_owned());
     let mut family = table.replace('_', "-");
@@ -93,13 +96,13 @@ fn table(file: &str) -> String {
          [[trace]]\nname = \"{family}\"\ntitle = \"{family}\"  # guess: a title of one line\n\
          document = \"Unknown\"  # guess: the publisher's document\n\n\
          [[table]]\nname = \"{table}\"\nsummary = {}  # guess: one sentence\n\
-         files = \"whole\"  # guess: one file; see `names` for several\n{found}",
+         {files}{found}",
         quoted(format!("Rows of {file}.")),
     )
 }
 
 /// Whether `convert` finds a file of this name in a directory, by `names`.
-fn is_found(file: &str) -> bool {
+pub(super) fn is_found(file: &str) -> bool {
     let can_be_name =
         is_printable(file) && !file.starts_with('.') && !file.contains(['{', '}', '\\']);
     can_be_name && !["", SCHEMA_CSV, CHECKSUMS].contains(&file)
@@ -223,7 +226,7 @@ fn of_column(
 }
 
 /// A name for a column that no other has.
-fn free_name(content: &str, number: usize, taken: &BTreeSet<String>) -> String {
+pub(super) fn free_name(content: &str, number: usize, taken: &BTreeSet<String>) -> String {
     let name = identifier(content).unwrap_or_else(|| format!("column_{number}"));
     let others = (2..).map(|again: usize| format!("{name}_{again}"));
     let mut names = std::iter::once(name.clone()).chain(others);
@@ -239,7 +242,7 @@ fn identifier(text: &str) -> Option<String> {
 }
 
 /// A string of TOML.
-fn quoted(text: impl AsRef<str>) -> String {
+pub(super) fn quoted(text: impl AsRef<str>) -> String {
     let mut quoted = String::from('"');
     for letter in text.as_ref().chars() {
         match letter {

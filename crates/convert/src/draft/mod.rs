@@ -7,6 +7,7 @@
 mod description;
 mod form;
 mod kind;
+mod parquet;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +20,7 @@ use tracelake_core::words::several;
 use tracelake_location::Location;
 use tracelake_schema::description::{MAX_BYTES, MOST_COLUMNS, is_printable};
 use tracelake_schema::{Csv, Separator};
-use tracelake_source::{Chunk, Magic, Source};
+use tracelake_source::{Chunk, Magic, Source, read_start};
 
 use form::{Column, Header, Line, fields, without_blanks};
 use kind::is_name;
@@ -32,14 +33,17 @@ const MOST_LINES_SEEN: usize = 1_000_000;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Drafts the description of a trace that has one table, from a file with rows of it: columns and kinds. What is
-/// guessed is marked so.
+/// guessed is marked so. Of Parquet, only the footer is read.
 ///
 /// # Errors
-/// [`ErrorKind::Misfit`] if the file isn't CSV without quotes, with at least one row; if it can't be read.
+/// [`ErrorKind::Misfit`] if the file is neither Parquet nor CSV without quotes with at least one row; if it can't be read.
 ///
 /// # Memory
 /// The first 32 MiB of the text, and as much again.
 pub fn draft(context: &Context, sample: &Location) -> Result<String> {
+    if read_start(sample).is_some_and(|start| start.starts_with(parquet::MAGIC)) {
+        return parquet::describe(sample).map_err(|error| error.or_at(sample));
+    }
     let mut source = Source::open(context, sample)?;
     if source.is_archive() {
         let error = misfit("an archive", "unpack it, and name a file of one table");

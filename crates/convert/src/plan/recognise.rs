@@ -119,9 +119,8 @@ fn table_of_columns(request: &Request, root: &Location, found: &FoundTable) -> R
             let shown = first_few(&columns, |name| escape(name.as_bytes(), 80));
             let reason =
                 format!("it looks like Parquet, and no known table has its columns: {shown}");
-            Err(Error::new(ErrorKind::Failed, reason)
-                .at(file)
-                .hint("tracelake reads the published CSV or JSON files: download those"))
+            let hint = draft_it(&file);
+            Err(Error::new(ErrorKind::Failed, reason).at(file).hint(hint))
         }
     }
 }

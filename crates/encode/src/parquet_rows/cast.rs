@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
+use parquet::schema::printer::print_schema;
 use parquet::schema::types::ColumnDescriptor;
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Accept;
@@ -70,13 +71,8 @@ impl Cast {
                 true => "; --accept integral-floats takes whole numbers",
                 false => "",
             };
-            let annotated = match (logical, descriptor.converted_type()) {
-                (Some(logical), _) => format!(" ({logical:?})"),
-                (None, ConvertedType::NONE) => String::new(),
-                (None, converted) => format!(" ({converted})"),
-            };
-            let expected = data_type(column);
-            format!("is {physical}{annotated}, where the table has {expected}{hint}")
+            let (stored, expected) = (type_of(descriptor), data_type(column));
+            format!("is {stored}, where the table has {expected}{hint}")
         })
     }
 
@@ -132,6 +128,21 @@ impl Stored {
             Self::Boolean(value) => value.to_string().into(),
             Self::Bytes(value) => value.clone(),
         }
+    }
+}
+
+/// The type of a column of a file, as the specification writes it, such as `INT64 (INTEGER(64,false))`.
+pub(super) fn type_of(descriptor: &ColumnDescriptor) -> String {
+    let mut printed = Vec::new();
+    print_schema(&mut printed, descriptor.self_type());
+    let printed = String::from_utf8_lossy(&printed);
+    let annotation = printed.trim_end().trim_end_matches(';').rsplit_once(" (");
+    match annotation.filter(|_| {
+        descriptor.logical_type_ref().is_some()
+            || descriptor.converted_type() != ConvertedType::NONE
+    }) {
+        Some((_, annotation)) => format!("{} ({annotation}", descriptor.physical_type()),
+        None => descriptor.physical_type().to_string(),
     }
 }
 

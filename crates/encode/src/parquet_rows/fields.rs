@@ -96,7 +96,7 @@ fn field_of<'a>(group: &'a Type, name: &str, first: usize) -> Result<(&'a Type, 
     found.ok_or_else(|| format!("lacks the column '{name}'"))
 }
 
-fn leaf_count(field: &Type) -> usize {
+pub(super) fn leaf_count(field: &Type) -> usize {
     match field.is_group() {
         true => field
             .get_fields()
@@ -107,7 +107,7 @@ fn leaf_count(field: &Type) -> usize {
     }
 }
 
-fn repetition(field: &Type) -> Repetition {
+pub(super) fn repetition(field: &Type) -> Repetition {
     let info = field.get_basic_info();
     match info.has_repetition() {
         true => info.repetition(),
@@ -245,7 +245,7 @@ impl Search<'_> {
 
 /// The element within the repeated field of a list; `None` if that is the element itself. The rules are those of the
 /// format for lists that older writers made.
-fn element<'a>(list: &Type, repeated: &'a Type) -> Option<&'a Type> {
+pub(super) fn element<'a>(list: &Type, repeated: &'a Type) -> Option<&'a Type> {
     let [element] = repeated.is_group().then(|| repeated.get_fields())? else {
         return None;
     };

@@ -5,6 +5,7 @@
 //! dictionaries: a value of one is looked at once.
 
 mod cast;
+mod columns;
 mod deltas;
 mod fields;
 mod leaf;
@@ -34,6 +35,7 @@ use crate::typed_rows::{LeafValues, TypedRows, TypedValues};
 use crate::value::{self, OtherSpellings};
 
 use cast::Cast;
+pub use columns::{FileColumn, columns_of};
 use fields::{LeafField, Misfit, Step};
 use leaf::{LeafChunk, LeafReader, ValueFault};
 
