@@ -445,3 +445,59 @@ fn shards_share_an_archive() {
     run(["commit", lake.to_str().unwrap()]).well();
     assert_eq!(outputs(&lake), outputs(&whole));
 }
+
+#[test]
+#[cfg(all(unix, feature = "urls"))]
+fn a_bucket_gives_the_same_outputs() {
+    use tracelake_testkit::server::{Answer, Server};
+    use tracelake_testkit::{ended, with_stores};
+
+    let fleet = Fleet::new();
+    let expected = outputs(&fleet.lake(&fleet.directory(), "lake"));
+    for source in [
+        fleet.directory(),
+        fleet.zip("stored", CompressionMethod::Stored),
+        fleet.zip("deflated", CompressionMethod::Deflated),
+    ] {
+        let name = source.file_name().unwrap().to_str().unwrap().to_owned();
+        let server = Server::of(&source, "bucket/trace/", |_| Answer::Well);
+        let run = |arguments: &[&str]| {
+            let output = with_stores(&server.url()).args(arguments).output();
+            ended(output.unwrap())
+        };
+        let out = fleet.scratch.path().join(format!("{name} from a bucket"));
+        let (from, to) = ("s3://bucket/trace", out.to_str().unwrap());
+        run(&["convert", from, to, "--trace", &fleet.description]).well();
+        assert_eq!(outputs(&out), expected, "{name}");
+        run(&["verify", to, "--source", from]).well();
+        let staged = fs::read_dir(out.join("_tracelake")).unwrap();
+        let mut staged = staged.map(|entry| entry.unwrap().file_name());
+        assert!(!staged.any(|name| name == "staging"), "{name}");
+    }
+}
+
+#[test]
+fn readings_of_an_archive_and_of_its_files_say_the_same() {
+    let fleet = Fleet::new();
+    let (source, zip) = (
+        fleet.directory(),
+        fleet.zip("zip", CompressionMethod::Stored),
+    );
+    let inspect = |source: &Path| {
+        let shown = run([
+            "inspect",
+            source.to_str().unwrap(),
+            "--trace",
+            &fleet.description,
+            "--json",
+        ]);
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        serde_json::from_str::<Value>(&shown.stdout).unwrap()
+    };
+    let (files, archive) = (inspect(&source), inspect(&zip));
+    assert_eq!(files["tables"], archive["tables"]);
+    assert_eq!(files["tables"][0]["parts"], HOURS.len());
+    let (shown, lake) = fleet.convert(&zip, "lake", &["--dry-run"]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(!lake.exists());
+}
