@@ -32,6 +32,9 @@ pub(super) struct FamilySpec {
     pub(super) download: Option<String>,
     #[serde(default)]
     pub(super) anomalies: Vec<String>,
+    /// Names of zones, and their offsets from UTC.
+    #[serde(default)]
+    pub(super) zones: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) trace: Vec<TraceSpec>,
     #[serde(default)]

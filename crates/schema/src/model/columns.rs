@@ -147,6 +147,8 @@ pub struct Spelling {
     pub numbers: bool,
     /// Spellings of true and false beside those of the syntax.
     pub words: Arc<[(String, bool)]>,
+    /// Names of zones that a date-time may end with, and their offsets from UTC in minutes.
+    pub zones: Arc<[(String, i64)]>,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
     pub capture: Option<String>,
 }
