@@ -125,6 +125,7 @@ pub enum Kind {
 
 words! {
     /// Whether date-times have a zone.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Zone {
@@ -171,6 +172,7 @@ impl Spelling {
 
 words! {
     /// A publisher's change to the values of a column before publishing them.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Obfuscation {
@@ -189,6 +191,7 @@ words! {
 }
 
 /// A named value of a code.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Code {
@@ -201,6 +204,7 @@ pub struct Code {
 }
 
 /// A range of values with a name.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -215,6 +219,7 @@ pub struct Range {
 }
 
 /// A value with a special meaning.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sentinel {
@@ -229,6 +234,7 @@ pub struct Sentinel {
 }
 
 /// A count of the rows in all published parts of a table.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -245,6 +251,7 @@ pub struct Published {
 
 words! {
     /// How reliable a published count is, the most reliable first.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Confidence {
