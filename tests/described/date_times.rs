@@ -4,7 +4,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
 use arrow_schema::{DataType, TimeUnit};
 
-use tracelake_testkit::{Scratch, convert, manifest, read_arrow, read_output, verify_well};
+use std::fs;
+
+use tracelake_testkit::{Scratch, convert, manifest, read_arrow, read_output, shared, verify_well};
 
 use super::describe;
 use super::language::{converted, first_output, misfit, one_table};
@@ -159,5 +161,78 @@ fn date_times_select_rows() {
             (&2.into(), &1.into(), &1_700_158_624_000_000_i64.into())
         );
         verify_well(&out, &scratch.src());
+    }
+}
+
+/// A description with names of zones.
+fn with_zones(description: &str) -> String {
+    let zones = "[zones]\nPDT = \"-07:00\"\nPST = \"-08:00\"\n";
+    description.replacen("[[trace]]", &format!("{zones}[[trace]]"), 1)
+}
+
+#[test]
+fn zones_may_have_names() {
+    for form in &FORMS {
+        let rows = [
+            ("2017-11-05 01:30:00", "2017-11-05 01:30:00 PDT"),
+            ("2017-11-05 01:30:00", "2017-11-05 01:30:00.5 PST"),
+            ("2017-11-05 01:30:00", "2017-11-05T09:30:00Z"),
+        ];
+        let scratch = form.source(&rows);
+        let description =
+            with_zones(&form.description()).replace("\"local\"\nsyntax", "\"utc\"\nsyntax");
+        converted(&scratch, &description);
+        let read = read_output(&first_output(&scratch));
+        let values = read.column(1).as_primitive::<TimestampMicrosecondType>();
+        let first = 1_509_870_600_000_000_i64;
+        assert_eq!(
+            values.values(),
+            &[first, first + 3_600_500_000, first + 3_600_000_000]
+        );
+        let range = format!("{}..{}", first + 3_600_000_000, first + 3_600_000_001);
+        let file = describe(&scratch, "weather.toml", &description);
+        let out = scratch.path().join("some");
+        convert(
+            &scratch.src(),
+            &out,
+            &["--trace", file.to_str().unwrap(), "--time", &range],
+        )
+        .well();
+        verify_well(&out, &scratch.src());
+        assert_eq!(manifest(&out)["tables"][0]["rows"], 1);
+        let scratch = form.source(&[rows[0], ("2017-11-05 01:30:00", "2017-11-05 01:30:00 EST")]);
+        let line = 2 + form.header.lines().count();
+        let run = misfit(&scratch, &description);
+        run.refuses(4, "readings.utc: not a date and time such as");
+        run.says(&format!("{}:{line}:", form.file));
+        run.says("2017-11-05 01:30:00 EST");
+        let file = describe(&scratch, "weather.toml", &description);
+        let out = scratch.path().join("rejecting");
+        let trace = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
+        convert(&scratch.src(), &out, &trace).exits(3);
+        verify_well(&out, &scratch.src());
+    }
+}
+
+/// Real rows with the names of zones.
+#[test]
+#[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
+fn real_rows_with_names_of_zones_are_read() {
+    let text = fs::read_to_string(shared("next/philly/cluster_cpu_util")).unwrap();
+    let scratch = Scratch::new();
+    scratch.file("cluster_cpu_util", text.as_bytes());
+    let description = "family = \"philly\"\nzones = { PST = \"-08:00\", PDT = \"-07:00\" }\n[[table]]\n\
+        name = \"cpu_util\"\nfile = \"cluster_cpu_util\"\ncsv.header = true\ntime = \"time\"\n\
+        columns = { time = { kind = \"date-time\", zone = \"published\" }, machine_id = \"text\", cpu_util = \"float\" }\n";
+    converted(&scratch, description);
+    let read = read_output(&first_output(&scratch));
+    let times = read.column(0).as_primitive::<TimestampMicrosecondType>();
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(read.num_rows(), rows.len());
+    for (row, line) in rows.iter().enumerate() {
+        let (time, zone) = line.split(',').next().unwrap().rsplit_once(' ').unwrap();
+        let offset = if zone == "PDT" { 7 } else { 8 };
+        let local = times.value(row) - offset * 3_600_000_000;
+        assert_eq!(tracelake_core::date_time::written(local), time);
     }
 }

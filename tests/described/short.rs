@@ -5,7 +5,7 @@ use std::fs;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 
-use tracelake_testkit::{Scratch, read_output, shared};
+use tracelake_testkit::{Scratch, read_output, run, shared};
 
 use super::language::{converted, first_output};
 
@@ -76,4 +76,16 @@ fn real_rows_are_read_by_short_descriptions() {
             assert_eq!(first, 1_591_728_061_000_000);
         }
     }
+}
+
+/// What editors are given is what the program reads.
+#[test]
+fn the_json_schema_is_printed() {
+    let printed = run(["schema", "--json-schema"]);
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    let schema: serde_json::Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(schema["required"], serde_json::json!(["family", "table"]));
+    let column = &schema["definitions"]["ColumnSpec"]["properties"];
+    assert!(column.get("words").is_some() && column.get("unit").is_some());
+    run(["schema", "--json-schema", "--as", "json"]).exits(2);
 }

@@ -312,7 +312,7 @@ fn weigh(column: &Column, field: &[u8]) -> std::result::Result<Option<Weight>, S
             }
         }
         Kind::DateTime(zone) => {
-            value::date_time(field, zone).map_err(fault)?;
+            value::date_time_of(column, field, zone).map_err(fault)?;
             Ok(Some(Weight { each: 3, most: 3 }))
         }
         Kind::Text | Kind::Struct | Kind::List => {

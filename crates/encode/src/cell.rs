@@ -58,7 +58,7 @@ impl NumberReader {
     pub(crate) fn read(&mut self, column: &Column, text: &[u8]) -> Result<Cell, Fault> {
         match column.kind {
             Kind::Float => value::float(text).map(Cell::Float),
-            Kind::DateTime(zone) => value::date_time(text, zone).map(Cell::Integer),
+            Kind::DateTime(zone) => value::date_time_of(column, text, zone).map(Cell::Integer),
             Kind::Code => match value::code(text) {
                 Ok(code) => Ok(Cell::Code(code)),
                 Err(fault) => {
@@ -97,8 +97,8 @@ impl NumberReader {
 ///
 /// # Errors
 /// If it isn't one.
-pub(crate) fn date_time(text: String, zone: Zone) -> Result<Cell, Fault> {
-    value::date_time(text.as_bytes(), zone).map(|_| Cell::Text(text))
+pub(crate) fn date_time(column: &Column, text: String, zone: Zone) -> Result<Cell, Fault> {
+    value::date_time_of(column, text.as_bytes(), zone).map(|_| Cell::Text(text))
 }
 
 /// Reads a truth value as `read` does, or a described spelling of one.

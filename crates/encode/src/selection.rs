@@ -170,7 +170,10 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
         return empty(&rule.field).map(|()| rule.selects(None));
     }
     Ok(match rule.field.column.kind {
-        Kind::DateTime(zone) => rule.selects(Some(value::date_time(field, zone)?)),
+        Kind::DateTime(zone) => {
+            let time = value::date_time_of(&rule.field.column, field, zone)?;
+            rule.selects(Some(time))
+        }
         Kind::Float => rule.selects_float(Some(value::float(field)?)),
         _ => rule.selects(Some(integer(&rule.field, field)?)),
     })

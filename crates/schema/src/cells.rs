@@ -5,6 +5,7 @@ use serde::Deserialize;
 /// The cells of a trace whose files have the same names in each cell.
 ///
 /// In a lake, a cell is a partition above the file number: `cell=a/file_number=17`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cells {

@@ -13,6 +13,8 @@ mod column;
 mod family;
 mod fault;
 mod files;
+#[cfg(test)]
+mod json_schema;
 mod lists;
 mod looks;
 mod queries;
@@ -32,6 +34,14 @@ pub use words::{is_printable, snake_case};
 
 /// The most bytes of a description: 1 MiB.
 pub const MAX_BYTES: usize = 1 << 20;
+
+/// The JSON Schema of a description, by which editors complete and check it.
+///
+/// ```
+/// use tracelake_schema::description::JSON_SCHEMA;
+/// assert!(JSON_SCHEMA.contains("\"family\""));
+/// ```
+pub const JSON_SCHEMA: &str = include_str!("../description.schema.json");
 
 /// Reads a description: the versions of one data set, in the order of the file.
 ///

@@ -113,6 +113,7 @@ impl std::fmt::Debug for Description {
 }
 
 /// An archive that was published, such as `machine_usage.tar.gz`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Archive {
@@ -127,6 +128,7 @@ pub struct Archive {
 }
 
 /// A URL that a trace, or a piece of it, is published at, for everybody to read.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedAt {
@@ -149,6 +151,7 @@ pub struct Derived {
 
 words! {
     /// How a table is derived from another one.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Rule {
@@ -219,6 +222,7 @@ pub struct Table {
 /// Columns that name something which another table of the trace describes.
 ///
 /// The publisher says that they correspond, without a promise that every value is found there.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reference {
@@ -232,6 +236,7 @@ pub struct Reference {
 }
 
 /// The shards of a table that were published for one cell of the trace.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellShards {
@@ -247,6 +252,7 @@ pub struct CellShards {
 }
 
 /// How the files of a table are named, and what becomes a part.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Files {
@@ -265,6 +271,7 @@ pub enum Files {
 }
 
 /// How a row is written in a file.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Syntax {
@@ -281,6 +288,7 @@ pub enum Syntax {
 }
 
 /// The details of [`Syntax::Json`].
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Json {
@@ -294,6 +302,7 @@ pub struct Json {
 
 words! {
     /// What becomes of the names in an object that no column has.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Extra {

@@ -88,7 +88,10 @@ pub static SPELLED: LazyLock<Arc<Table>> = LazyLock::new(|| {
 fn spelled(column: &Column) -> Column {
     let words = [("yes", true), ("1", true), ("no", false), ("off", false)];
     let words = words.map(|(word, value)| (word.to_owned(), value));
+    let zones = [("PDT", -420), ("DT", 1), ("IST", 330)];
+    let zones = zones.map(|(name, minutes)| (name.to_owned(), minutes));
     let is = |kind| column.kind == kind;
+    let is_zoned = is(Kind::DateTime(Zone::Published));
     Column {
         fields: column.fields.iter().map(|it| spelled(it).into()).collect(),
         spelling: Spelling {
@@ -96,6 +99,7 @@ fn spelled(column: &Column) -> Column {
             integral_floats: is(Kind::Integer),
             numbers: is(Kind::Text),
             words: words.into_iter().filter(|_| is(Kind::Boolean)).collect(),
+            zones: zones.into_iter().filter(|_| is_zoned).collect(),
             capture: None,
         },
         ..column.clone()

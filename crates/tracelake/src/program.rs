@@ -23,6 +23,7 @@ use tracelake_core::redact::redacted;
 use tracelake_core::words::for_shell;
 use tracelake_lake::{Commit, HOME};
 use tracelake_location::Location;
+use tracelake_schema::description::JSON_SCHEMA;
 use tracelake_verify::{Verdict, Verification};
 use tracelake_verify::{inspect, release};
 use tracing_subscriber::Layer;
@@ -498,6 +499,7 @@ fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
 fn schema(args: &SchemaArgs, context: &Context) -> Result<u8> {
     let text = match &args.new {
         Some(sample) => draft(context, &Location::parse(sample.as_os_str())?)?,
+        None if args.json_schema => JSON_SCHEMA.to_owned(),
         None => described::text(args)?,
     };
     print(&text)?;

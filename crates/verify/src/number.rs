@@ -1,6 +1,6 @@
 //! Numbers by the rules of `docs/limits.md`, implemented again: the converter's code isn't used.
 
-use tracelake_schema::Zone;
+use tracelake_schema::{Column, Zone};
 
 /// Reads an integer: decimal digits after an optional minus, within 64 bits. Leading zeros and `-0`
 /// are allowed.
@@ -63,6 +63,16 @@ pub(super) fn date_time(text: &str, zone: Zone) -> Option<i64> {
     Some((seconds - offset) * 1_000_000 + micros)
 }
 
+/// Reads a date-time of a column, which may end with the name of one of its zones.
+pub(super) fn date_time_of(column: &Column, text: &str, zone: Zone) -> Option<i64> {
+    let named = |(name, minutes): &(String, i64)| {
+        let local = text.strip_suffix(&name[..])?;
+        let local = date_time(local.strip_suffix(' ').unwrap_or(local), Zone::None)?;
+        Some(local - minutes * 60_000_000)
+    };
+    date_time(text, zone).or_else(|| column.spelling.zones.iter().find_map(named))
+}
+
 /// The seconds of `Z` or `+08:00`.
 fn offset(text: &str) -> Option<i64> {
     if text == "Z" {
@@ -121,6 +131,7 @@ pub(super) fn digits(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use tracelake_encode::value;
+    use tracelake_testkit::every_kind::SPELLED;
 
     use super::*;
 
@@ -164,7 +175,8 @@ mod tests {
             "1:30:15",
         ];
         let zones = [
-            "", "Z", "+00:00", "+08:00", "-03:30", "+24:00", "+0800", "z", " Z",
+            "", "Z", "+00:00", "+08:00", "-03:30", "+24:00", "+0800", "z", " Z", " PDT", "PDT",
+            "  PDT", " DT", "PPDT", "ZPDT", " PDT ", " XST",
         ];
         for zone in [Zone::None, Zone::Published] {
             for (date, time) in dates.iter().flat_map(|date| times.map(|time| (date, time))) {
@@ -175,6 +187,9 @@ mod tests {
                     let text = format!("{date}{between}{time}{ending}");
                     let other = value::date_time(text.as_bytes(), zone).ok();
                     assert_eq!(date_time(&text, zone), other, "{text}");
+                    let (_, column) = SPELLED.column("since").unwrap();
+                    let other = value::date_time_of(column, text.as_bytes(), zone).ok();
+                    assert_eq!(date_time_of(column, &text, zone), other, "{text}");
                 }
             }
         }

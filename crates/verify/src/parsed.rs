@@ -343,7 +343,8 @@ pub(super) fn equals(
         }
         Kind::DateTime(zone) => {
             let found = array.as_primitive::<TimestampMicrosecondType>().value(row);
-            matches!(value, ParsedValue::Text(text) if number::date_time(text, zone) == Some(found))
+            let read = number::date_time_of(column, text, zone);
+            matches!(value, ParsedValue::Text(_)) && read == Some(found)
         }
         Kind::Code => {
             let expected = match order.accept.integral_floats {

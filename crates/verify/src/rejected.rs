@@ -353,7 +353,7 @@ fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fau
                 true => Fault::Overflow,
                 false => Fault::NotNumber,
             }),
-        Kind::DateTime(zone) => number::date_time(text, zone)
+        Kind::DateTime(zone) => number::date_time_of(column, text, zone)
             .is_none()
             .then(|| date_time_fault(text, zone)),
         _ => {

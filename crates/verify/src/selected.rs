@@ -31,7 +31,8 @@ pub(super) fn is_selected(order: &FieldOrder, record: &ByteRecord) -> Result<boo
     let no_time = || format!("{} isn't a time in the source", rule.field.column.name);
     Ok(match rule.field.column.kind {
         Kind::DateTime(zone) => {
-            let time = number::date_time(&text, zone).ok_or_else(no_time)?;
+            let time = number::date_time_of(&rule.field.column, &text, zone);
+            let time = time.ok_or_else(no_time)?;
             rule.selects(Some(time))
         }
         Kind::Float => rule.selects_float(Some(number::float(&text).ok_or_else(no_time)?)),

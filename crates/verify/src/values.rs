@@ -353,7 +353,7 @@ fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, r
     match column.kind {
         Kind::DateTime(zone) => {
             let values = array.as_primitive::<TimestampMicrosecondType>();
-            number::date_time(text, zone) == Some(values.value(row))
+            number::date_time_of(column, text, zone) == Some(values.value(row))
         }
         Kind::Integer => {
             let mut sentinels = column.sentinels.iter();

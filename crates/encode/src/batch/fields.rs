@@ -172,7 +172,7 @@ impl<'a> ColumnFields<'a> {
             Kind::DateTime(zone) => {
                 let (values, faults) = self
                     .numbers::<TimestampMicrosecondType>(None, |_, field| {
-                        value::date_time(field, zone)
+                        value::date_time_of(self.column, field, zone)
                     });
                 let values = match zone {
                     Zone::None => values,

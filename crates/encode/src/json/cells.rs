@@ -100,7 +100,7 @@ fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
         (Some(text), _) if field.column.spelling.is_null(text) => null(&field.column).ok(),
         (Some(text), Kind::Text) => Some(Cell::Text(str::from_utf8(text).ok()?.to_owned())),
         (Some(text), Kind::DateTime(zone)) => {
-            date_time(str::from_utf8(text).ok()?.to_owned(), zone).ok()
+            date_time(&field.column, str::from_utf8(text).ok()?.to_owned(), zone).ok()
         }
         (Some(text), Kind::Integer) => {
             let integer = selection::integer(field, text);
@@ -197,7 +197,7 @@ impl<'a> JsonReader<'a> {
             }
             Kind::Text => Err(bad(Fault::NotText)),
             Kind::DateTime(zone) if is_string => string(text)
-                .and_then(|text| date_time(text.into_owned(), zone))
+                .and_then(|text| date_time(column, text.into_owned(), zone))
                 .map_err(bad),
             Kind::DateTime(_) => Err(bad(Fault::NotDateTime)),
             Kind::Boolean => {

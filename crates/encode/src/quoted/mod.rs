@@ -314,7 +314,7 @@ fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, 
         Kind::Integer | Kind::Code | Kind::Float => numbers.read(&field.column, text).map_err(bad),
         Kind::DateTime(zone) => {
             let text = utf8(text).map_err(bad)?;
-            date_time(text.to_owned(), zone).map_err(bad)
+            date_time(&field.column, text.to_owned(), zone).map_err(bad)
         }
     }
 }

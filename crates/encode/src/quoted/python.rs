@@ -51,7 +51,7 @@ impl<'a> PythonReader<'a, '_> {
                 let read = match kind {
                     _ if column.spelling.is_null(text.as_bytes()) => null(column),
                     Kind::Text => Ok(Cell::Text(text)),
-                    Kind::DateTime(zone) => date_time(text, zone),
+                    Kind::DateTime(zone) => date_time(column, text, zone),
                     Kind::Boolean => boolean(column, text.as_bytes(), |_| Err(Fault::NotTruth)),
                     _ => self.bare(column, ""),
                 };

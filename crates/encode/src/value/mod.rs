@@ -7,10 +7,13 @@ use std::ops::AddAssign;
 
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Accept;
-use tracelake_schema::{Column, Sentinel};
+use tracelake_schema::{Column, Sentinel, Zone};
 
 pub use float::float;
 pub use tracelake_core::date_time::date_time;
+
+/// Microseconds in a minute.
+const MINUTE: i64 = 60_000_000;
 
 /// The sentinel that a field means although it does not fit its column, if there is one.
 fn sentinel<'a>(column: &'a Column, field: &[u8]) -> Option<&'a Sentinel> {
@@ -66,7 +69,7 @@ impl AddAssign for OtherSpellings {
 }
 
 /// Reads a field that has this fault as a value of its kind, if another spelling means one: a sentinel, a float without a
-/// fraction, or a word for true or false, which are 1 and 0.
+/// fraction, a word for true or false, which are 1 and 0, or a date-time with the name of a zone.
 ///
 /// # Errors
 /// The fault.
@@ -96,8 +99,37 @@ pub(crate) fn other_spelling(
             let value = spelling.truth(field).ok_or(Fault::NotWord)?;
             Ok((value.into(), Spelled::Plainly))
         }
+        Fault::NotDateTime if !spelling.zones.is_empty() => {
+            let micros = named_zone(column, field).ok_or(fault)?;
+            Ok((micros, Spelled::Plainly))
+        }
         _ => Err(fault),
     }
+}
+
+/// Reads a date-time that ends with the name of a zone of its column.
+fn named_zone(column: &Column, field: &[u8]) -> Option<i64> {
+    let letters = field
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_alphabetic());
+    let (local, name) = field.split_at(field.len() - letters.count());
+    let mut zones = column.spelling.zones.iter();
+    let (_, minutes) = zones.find(|(zone, _)| zone.as_bytes() == name)?;
+    let local = local.strip_suffix(b" ").unwrap_or(local);
+    let micros = date_time(local, Zone::None).ok()?;
+    Some(micros - minutes * MINUTE)
+}
+
+/// Reads a date-time of a column, as [`date_time`] does, or with the name of a zone that its description has.
+///
+/// # Errors
+/// Those of [`date_time`].
+pub fn date_time_of(column: &Column, field: &[u8], zone: Zone) -> Result<i64, Fault> {
+    date_time(field, zone).or_else(|fault| {
+        let other = other_spelling(column, field, fault, Accept::default());
+        other.map(|(micros, _)| micros)
+    })
 }
 
 /// Reads decimal digits with an optional minus, as C prints `%d`.

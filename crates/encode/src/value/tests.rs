@@ -92,6 +92,38 @@ fn a_sentinel_may_be_spelled_in_another_way() {
 }
 
 #[test]
+fn a_date_time_may_end_with_the_name_of_a_zone() {
+    let (_, column) = SPELLED.column("since").unwrap();
+    let read = |text: &str| date_time_of(column, text.as_bytes(), Zone::Published);
+    let utc = read("2017-10-03 00:08:00Z").unwrap();
+    for (text, minutes) in [
+        ("2017-10-03 00:08:00 PDT", -420),
+        ("2017-10-03T00:08:00.000000000PDT", -420),
+        ("2017-10-03 00:08:00 DT", 1),
+        ("2017-10-03 00:08:00 IST", 330),
+        ("2017-10-03 00:08:00-07:00", -420),
+    ] {
+        assert_eq!(read(text), Ok(utc - minutes * 60_000_000), "{text}");
+    }
+    for (text, fault) in [
+        ("2017-10-03 00:08:00 PST", Fault::NotDateTime),
+        ("2017-10-03 00:08:00 pdt", Fault::NotDateTime),
+        ("2017-10-03 00:08:00  PDT", Fault::NotDateTime),
+        ("2017-10-03 00:08:00Z PDT", Fault::NotDateTime),
+        ("2017-10-03 00:08:00 PDT ", Fault::NotDateTime),
+        ("2017-10-03 PDT", Fault::NotDateTime),
+        ("PDT", Fault::NotDateTime),
+        ("2017-10-03 00:08:00", Fault::NoZone),
+        ("2017-10-03 00:08:00.0000001 PDT", Fault::BeyondMicroseconds),
+    ] {
+        assert_eq!(read(text), Err(fault), "{text}");
+    }
+    let (_, plain) = TABLE.column("since").unwrap();
+    let refused = date_time_of(plain, b"2017-10-03 00:08:00 PDT", Zone::Published);
+    assert_eq!(refused, Err(Fault::NotDateTime));
+}
+
+#[test]
 fn a_description_adds_words_for_true_and_false() {
     let (_, column) = SPELLED.column("done").unwrap();
     let found = |field: &str, fault| {

@@ -7,9 +7,9 @@ use super::fault::{Result, Within, bail, ensure};
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
 use super::spec::{CaptureSpec, ColumnSpec, FamilySpec, TableSpec};
-use super::spelling::OfTable;
+use super::spelling::{OfTable, Zones, zones};
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
-use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax};
+use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax, Zone};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
@@ -26,6 +26,7 @@ pub(super) struct Shared {
     codes: BTreeMap<String, Arc<[Code]>>,
     sentinels: BTreeMap<String, Arc<[Sentinel]>>,
     ranges: BTreeMap<String, Arc<[Range]>>,
+    zones: Zones,
 }
 
 /// How many entries columns have in a Parquet schema. A list has three: itself, its repeated group, and its item.
@@ -49,6 +50,7 @@ impl Shared {
             codes: lists("codes", &spec.codes, codes)?,
             sentinels: lists("sentinels", &spec.sentinels, sentinels)?,
             ranges: lists("ranges", &spec.ranges, ranges)?,
+            zones: zones(&spec.zones).within("zones")?,
         })
     }
 
@@ -82,7 +84,7 @@ impl Shared {
                 looking.name
             );
         }
-        let of_table = OfTable::read(table)?;
+        let of_table = OfTable::read(table, &self.zones)?;
         ensure!(
             count(&table.column) <= MOST_COLUMNS,
             "column: a table has at most {MOST_COLUMNS} columns; fields of structs count, too, and a list as three"
@@ -206,6 +208,11 @@ impl Shared {
             rest.extend(&column.field);
             columns.push(column);
         }
+        let is_zoned = |column: &&ColumnSpec| column.zone == Some(Zone::Published);
+        ensure!(
+            self.zones.is_empty() || columns.iter().any(is_zoned),
+            "zones is not used: no column has zone = \"published\""
+        );
         for list in self.codes.keys() {
             let used = columns.iter().any(|c| c.codes.as_ref() == Some(list));
             ensure!(used, "codes.{list} is not used");

@@ -12,16 +12,23 @@ use crate::{
 };
 
 /// One file: the versions of a data set and the tables that they share.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FamilySpec {
+    /// The name that all versions share.
     pub(super) family: Name,
+    /// Raised when descriptions change.
     #[serde(default)]
     pub(super) revision: u32,
+    /// The licence of the data, as an SPDX expression.
     pub(super) licence: Option<String>,
+    /// How to cite the data.
     pub(super) citation: Option<String>,
+    /// Who made the data.
     #[serde(default)]
     pub(super) creators: Vec<String>,
+    /// The publisher's page.
     pub(super) url: Option<String>,
     /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
     pub(super) epoch: Option<i64>,
@@ -29,29 +36,44 @@ pub(super) struct FamilySpec {
     pub(super) time_zero: Option<String>,
     /// The first second of the published rows, and the one after the last, from time 0.
     pub(super) span: Option<(i64, i64)>,
+    /// How large the download is.
     pub(super) download: Option<String>,
+    /// Sentences about known errors.
     #[serde(default)]
     pub(super) anomalies: Vec<String>,
+    /// Names of zones, and their offsets from UTC.
+    #[serde(default)]
+    pub(super) zones: BTreeMap<String, String>,
+    /// The versions of the data set.
     #[serde(default)]
     pub(super) trace: Vec<TraceSpec>,
+    /// Names of the values of codes, by lists.
     #[serde(default)]
     pub(super) codes: BTreeMap<String, Vec<Code>>,
+    /// Special values, by lists.
     #[serde(default)]
     pub(super) sentinels: BTreeMap<String, Vec<Sentinel>>,
+    /// Names of ranges of values, by lists.
     #[serde(default)]
     pub(super) ranges: BTreeMap<String, Vec<Range>>,
+    /// The tables.
     pub(super) table: Vec<TableSpec>,
+    /// Tables that are made of others.
     #[serde(default)]
     pub(super) derived: Vec<DerivedSpec>,
+    /// Promises about the rows, as queries.
     #[serde(default)]
     pub(super) check: Vec<CheckSpec>,
+    /// Figures of a report, as queries.
     #[serde(default)]
     pub(super) figure: Vec<FigureSpec>,
+    /// Tables that queries make.
     #[serde(default)]
     pub(super) query_table: Vec<QueryTableSpec>,
 }
 
 /// [`crate::Check`], or one for each of several tables.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckSpec {
@@ -74,6 +96,7 @@ pub(super) struct CheckSpec {
 }
 
 /// [`crate::Figure`].
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FigureSpec {
@@ -89,6 +112,7 @@ pub(super) struct FigureSpec {
 }
 
 /// [`crate::QueryTable`].
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QueryTableSpec {
@@ -100,6 +124,7 @@ pub(super) struct QueryTableSpec {
 }
 
 /// A table that is made of another one.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DerivedSpec {
@@ -109,21 +134,30 @@ pub(super) struct DerivedSpec {
 }
 
 /// One published version.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TraceSpec {
+    /// It begins with the name of the family.
     pub(super) name: Name,
+    /// What it is, in one line.
     pub(super) title: Option<String>,
+    /// The publisher's document.
     pub(super) document: Option<String>,
+    /// Published files and their digests.
     #[serde(default)]
     pub(super) archive: Vec<Archive>,
+    /// The cells, if it is published per cell.
     pub(super) cells: Option<Cells>,
+    /// Where it is published.
     #[serde(default)]
     pub(super) location: Vec<PublishedAt>,
+    /// The day of its document, such as `2014-11-17`.
     pub(super) published: Option<String>,
 }
 
 /// The values of a capture.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -134,13 +168,17 @@ pub(super) enum CaptureSpec {
     Range(String),
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TableSpec {
+    /// The name of the table.
     pub(super) name: Name,
+    /// One sentence.
     pub(super) summary: Option<String>,
     /// The name of its one file.
     pub(super) file: Option<String>,
+    /// How its files are named.
     #[serde(default)]
     pub(super) files: Files,
     /// Patterns of the names of its files.
@@ -154,12 +192,15 @@ pub(super) struct TableSpec {
     /// The values of captures in the names.
     #[serde(default)]
     pub(super) captures: BTreeMap<String, CaptureSpec>,
+    /// How a row is written in its files.
     #[serde(default)]
     pub(super) syntax: Syntax,
     /// Whether it is also published as Parquet.
     #[serde(default)]
     pub(super) parquet: bool,
+    /// The details of `syntax = "csv"`.
     pub(super) csv: Option<CsvSpec>,
+    /// The details of `syntax = "json"`.
     pub(super) json: Option<Json>,
     /// Spellings of NULL in the columns that say nothing of their own.
     #[serde(default)]
@@ -167,15 +208,20 @@ pub(super) struct TableSpec {
     /// 0 where it is not known.
     #[serde(default)]
     pub(super) parts: u32,
+    /// A count of all rows.
     pub(super) published: Option<Published>,
+    /// What is known of each cell.
     #[serde(default)]
     pub(super) shards: Vec<CellShards>,
     /// Why the mandatory columns have a value in every row.
     pub(super) required: Option<String>,
+    /// The columns that identify the thing a row is about.
     #[serde(default)]
     pub(super) entity: Vec<String>,
+    /// The columns that identify a row.
     #[serde(default)]
     pub(super) primary_key: Vec<String>,
+    /// Columns that name rows of other tables.
     #[serde(default)]
     pub(super) references: Vec<Reference>,
     /// The name of the column by which rows are placed in time.
@@ -187,6 +233,7 @@ pub(super) struct TableSpec {
     pub(super) sample_by: Option<String>,
     #[serde(default)]
     pub(super) synthetic: String,
+    /// The columns, in the order of the fields.
     #[serde(default)]
     pub(super) column: Vec<ColumnSpec>,
     /// The columns in the short form.
@@ -195,17 +242,24 @@ pub(super) struct TableSpec {
 }
 
 /// [`crate::Csv`], and the spellings of NULL.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CsvSpec {
+    /// Whether the first line has the published names of the columns.
     #[serde(default)]
     pub(super) header: bool,
+    /// What is between two fields, or `blanks`.
     pub(super) separator: Option<String>,
+    /// The character that lines begin with which are no rows.
     pub(super) comment: Option<String>,
+    /// Whether a file begins with a byte order mark.
     #[serde(default)]
     pub(super) bom: bool,
+    /// Whether blanks around a field aren't part of it.
     #[serde(default)]
     pub(super) trim: bool,
+    /// Spellings of NULL.
     #[serde(default)]
     pub(super) null: Vec<String>,
 }
@@ -221,26 +275,36 @@ impl TraceSpec {
 }
 
 /// Spellings of true and false, beside those of the syntax.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WordsSpec {
+    /// Spellings of true.
     #[serde(rename = "true", default)]
     pub(super) yes: Vec<String>,
+    /// Spellings of false.
     #[serde(rename = "false", default)]
     pub(super) no: Vec<String>,
 }
 
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ColumnSpec {
-    /// Empty until it is made of `content`.
+    /// Its name in the lake; empty until it is made of `content`.
     #[serde(default)]
     pub(super) name: Name,
+    /// The publisher's name, which a header has.
     pub(super) content: Option<Name>,
+    /// How a field is read.
+    #[cfg_attr(test, schemars(schema_with = "super::json_schema::kinds"))]
     pub(super) kind: String,
+    /// The publisher's name for the format.
     pub(super) format: Option<String>,
+    /// Whether NULL makes a bad row.
     #[serde(default)]
     pub(super) mandatory: bool,
+    /// The unit of its values.
     pub(super) unit: Option<String>,
     /// Of a date-time: `published` or `none`.
     pub(super) zone: Option<Zone>,
@@ -259,6 +323,7 @@ pub(super) struct ColumnSpec {
     /// The parts of a struct, or the one item of a list.
     #[serde(default)]
     pub(super) field: Vec<ColumnSpec>,
+    /// The publisher's change to its values.
     #[serde(default)]
     pub(super) obfuscation: Obfuscation,
     /// The name of a list in `codes`.
@@ -280,6 +345,7 @@ pub(super) struct ColumnSpec {
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(super) absent_in: Vec<String>,
+    /// Its meaning.
     pub(super) doc: Option<String>,
     #[serde(default)]
     pub(super) synthetic: String,

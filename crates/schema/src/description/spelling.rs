@@ -1,12 +1,13 @@
 //! How the values of a column may be spelled.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::fault::{Result, Within, ensure};
+use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
 use super::spec::{ColumnSpec, TableSpec, WordsSpec};
 use super::words::{printable, unique};
-use crate::{Kind, Spelling, Syntax};
+use crate::{Kind, Spelling, Syntax, Zone};
 
 /// The most spellings of true, and of false.
 const MOST_WORDS: usize = 16;
@@ -21,14 +22,22 @@ const PLAIN_WORDS: [(&str, bool); 6] = [
     ("True", true),
 ];
 
+/// The most names of zones, and the most letters of one.
+const MOST_ZONES: usize = 64;
+const MOST_ZONE_LETTERS: usize = 10;
+
+/// Names of zones, and their offsets from UTC in minutes.
+pub(super) type Zones = Arc<[(String, i64)]>;
+
 /// What columns have in common that say nothing of their own.
 pub(super) struct OfTable {
     nulls: Arc<[String]>,
     syntax: Syntax,
+    zones: Zones,
 }
 
 impl OfTable {
-    pub(super) fn read(table: &TableSpec) -> Result<Self> {
+    pub(super) fn read(table: &TableSpec, zones: &Zones) -> Result<Self> {
         let of_csv = table.csv.as_ref().map_or(&[][..], |csv| &csv.null);
         ensure!(
             of_csv.is_empty() || table.null.is_empty(),
@@ -47,7 +56,11 @@ impl OfTable {
             true => null_spellings(&table.null, syntax)?,
             false => of_csv,
         };
-        Ok(Self { nulls, syntax })
+        Ok(Self {
+            nulls,
+            syntax,
+            zones: Arc::clone(zones),
+        })
     }
 
     /// The spellings of a column, or of a field within one.
@@ -70,6 +83,10 @@ impl OfTable {
         Ok(Spelling {
             words: words.within("words")?.unwrap_or_default(),
             nulls,
+            zones: match kind {
+                Kind::DateTime(Zone::Published) => Arc::clone(&self.zones),
+                _ => Arc::default(),
+            },
             integral_floats: column.integral_floats,
             numbers: column.numbers,
             capture: None,
@@ -86,6 +103,43 @@ fn null_spellings(spelled: &[String], syntax: Syntax) -> Result<Arc<[String]>> {
     }
     let empty = [String::new()].into_iter();
     Ok(empty.chain(beside_empty.iter().cloned()).collect())
+}
+
+/// The names of zones of a description.
+pub(super) fn zones(spec: &BTreeMap<String, String>) -> Result<Zones> {
+    ensure!(
+        spec.len() <= MOST_ZONES,
+        "a description has at most {MOST_ZONES}"
+    );
+    let zones = spec.iter().map(|(name, offset)| {
+        let is_name = (1..=MOST_ZONE_LETTERS).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphabetic());
+        ensure!(
+            is_name && name != "Z" && name != "T",
+            "{name:?} is not a name of at most {MOST_ZONE_LETTERS} letters from A to Z, such as PDT"
+        );
+        let Some(minutes) = minutes(offset) else {
+            bail!("{name}: {offset:?} is not an offset from UTC such as \"-07:00\"");
+        };
+        Ok((name.clone(), minutes))
+    });
+    zones.collect()
+}
+
+/// The minutes of an offset such as `-07:00`.
+fn minutes(offset: &str) -> Option<i64> {
+    let (sign, clock) = match offset.split_at_checked(1)? {
+        ("+", clock) => (1, clock),
+        ("-", clock) => (-1, clock),
+        _ => return None,
+    };
+    let (hours, minutes) = clock.split_once(':')?;
+    let number = |digits: &str, most: i64| {
+        let is_two = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.parse::<i64>().ok().filter(|_| is_two);
+        number.filter(|number| *number <= most)
+    };
+    Some(sign * (number(hours, 23)? * 60 + number(minutes, 59)?))
 }
 
 /// The spellings of true and false.

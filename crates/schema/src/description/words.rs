@@ -15,6 +15,18 @@ pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
     Ok(())
 }
 
+/// The words for kinds of columns.
+pub(super) const KINDS: [&str; 8] = [
+    "integer",
+    "float",
+    "boolean",
+    "text",
+    "code",
+    "date-time",
+    "struct",
+    "list",
+];
+
 pub(super) fn kind(name: &str, zone: Option<Zone>) -> Result<Kind> {
     ensure!(
         name == "date-time" || zone.is_none(),
@@ -29,9 +41,7 @@ pub(super) fn kind(name: &str, zone: Option<Zone>) -> Result<Kind> {
         "date-time" => Kind::DateTime(zone.unwrap_or(Zone::None)),
         "struct" => Kind::Struct,
         "list" => Kind::List,
-        _ => bail!(
-            "kind {name:?} is not one of integer, float, boolean, text, code, date-time, struct, list"
-        ),
+        _ => bail!("kind {name:?} is not one of {}", KINDS.join(", ")),
     })
 }
 

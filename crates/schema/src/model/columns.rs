@@ -125,6 +125,7 @@ pub enum Kind {
 
 words! {
     /// Whether date-times have a zone.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Zone {
@@ -147,6 +148,8 @@ pub struct Spelling {
     pub numbers: bool,
     /// Spellings of true and false beside those of the syntax.
     pub words: Arc<[(String, bool)]>,
+    /// Names of zones that a date-time may end with, and their offsets from UTC in minutes.
+    pub zones: Arc<[(String, i64)]>,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
     pub capture: Option<String>,
 }
@@ -169,6 +172,7 @@ impl Spelling {
 
 words! {
     /// A publisher's change to the values of a column before publishing them.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Obfuscation {
@@ -187,6 +191,7 @@ words! {
 }
 
 /// A named value of a code.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Code {
@@ -199,6 +204,7 @@ pub struct Code {
 }
 
 /// A range of values with a name.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Range {
@@ -213,6 +219,7 @@ pub struct Range {
 }
 
 /// A value with a special meaning.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sentinel {
@@ -227,6 +234,7 @@ pub struct Sentinel {
 }
 
 /// A count of the rows in all published parts of a table.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -243,6 +251,7 @@ pub struct Published {
 
 words! {
     /// How reliable a published count is, the most reliable first.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Confidence {

@@ -28,6 +28,7 @@ pub struct Check {
 }
 
 /// Violations of a [`Check`] that were published or measured.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
@@ -105,6 +106,7 @@ pub struct Figure {
 ///
 /// If rows have a `file_number`, these alone decide which time is covered: that of parts without a gap, from the first
 /// time to the last one, or to the last `until`. Without the column, all rows do, as those of one part.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bins {
@@ -131,6 +133,7 @@ fn most_bins() -> u32 {
 
 words! {
     /// How the numbers of a [`Figure`] are drawn.
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Plot {
@@ -163,6 +166,7 @@ pub struct QueryTable {
 }
 
 /// A column of a [`QueryTable`].
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueryColumn {

@@ -300,6 +300,9 @@ pub(crate) struct SchemaArgs {
     /// Draft the description of a new trace from a CSV file with rows of one of its tables
     #[arg(long, value_name = "SAMPLE", conflicts_with_all = ["trace", "table", "form"])]
     pub(crate) new: Option<PathBuf>,
+    /// Print the JSON Schema of descriptions, by which editors complete and check them
+    #[arg(long, conflicts_with_all = ["trace", "table", "form", "new"])]
+    pub(crate) json_schema: bool,
     /// Format: text, json, markdown, SQL for duckdb or spark, or checks of the rows for duckdb
     #[arg(
         long = "as",

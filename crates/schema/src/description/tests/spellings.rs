@@ -125,3 +125,50 @@ fn mistakes_in_spellings_are_explained() {
         "{error}"
     );
 }
+
+/// The small table with these zones, and a date-time with this zone.
+fn zoned(zones: &str, zone: &str) -> String {
+    let text = with(&format!("kind = \"date-time\"\nzone = \"{zone}\""), "csv");
+    text.replacen("[[trace]]", &format!("[zones]\n{zones}\n[[trace]]"), 1)
+}
+
+#[test]
+fn zones_have_names() {
+    let text = zoned("PDT = \"-07:00\"\nIST = \"+05:30\"", "published");
+    let table = &parse(&text).unwrap()[0].tables[0];
+    let zones = &table.columns[2].spelling.zones;
+    assert_eq!(**zones, [("IST".to_owned(), 330), ("PDT".to_owned(), -420)]);
+    assert!(table.columns[0].spelling.zones.is_empty());
+    for (zones, zone, message) in [
+        (
+            "PDT = \"-07:00\"",
+            "none",
+            "zones is not used: no column has zone = \"published\"",
+        ),
+        (
+            "PDT = \"-7:00\"",
+            "published",
+            "zones: PDT: \"-7:00\" is not an offset from UTC such as \"-07:00\"",
+        ),
+        ("PDT = \"-24:00\"", "published", "is not an offset"),
+        ("PDT = \"07:00\"", "published", "is not an offset"),
+        ("PDT = \"\"", "published", "is not an offset"),
+        ("PDT = -7", "published", "invalid type"),
+        (
+            "Z = \"+00:00\"",
+            "published",
+            "zones: \"Z\" is not a name of at most 10 letters",
+        ),
+        (
+            "\"P DT\" = \"+00:00\"",
+            "published",
+            "\"P DT\" is not a name",
+        ),
+    ] {
+        let error = parse(&zoned(zones, zone)).unwrap_err().to_string();
+        assert!(
+            error.contains(message),
+            "{error:?} does not say {message:?}"
+        );
+    }
+}
