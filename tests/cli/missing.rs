@@ -18,7 +18,8 @@ fn counted() -> (&'static Arc<Trace>, &'static Arc<Table>) {
         .flat_map(|trace| trace.tables.iter().map(move |table| (trace, table)));
     tables
         .find(|(_, table)| {
-            table.files == Files::Named && table.parts > 2 && table.naming.count().is_none()
+            let is_numbered = table.files == Files::Named && table.naming.count().is_none();
+            is_numbered && table.parts > 2 && table.syntax == Syntax::Csv
         })
         .unwrap()
 }

@@ -1,6 +1,8 @@
 //! Values as a file stores them to values of a column.
 
 use bytes::Bytes;
+use std::ops::RangeInclusive;
+
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::schema::printer::print_schema;
 use parquet::schema::types::ColumnDescriptor;
@@ -20,11 +22,14 @@ pub(super) enum Cast {
     Code,
     /// A float that has to be a whole number; `is_code` if it has to fit into 32 bits.
     Integral { is_code: bool },
-    /// A time, of which one has so many microseconds.
+    /// A time, of which one has so many microseconds; in a year that a text can have.
     Multiplied(i64),
-    /// A time, of which so many are a microsecond.
+    /// A time, of which so many are a microsecond; 64 bits end before a year that no text can have.
     Divided(i64),
 }
+
+/// The microseconds since 1970 of the years from 0 to 9999.
+const YEARS: RangeInclusive<i64> = -62_167_219_200_000_000..=253_402_300_799_999_999;
 
 /// A value as a file stores it.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +98,8 @@ impl Cast {
                     .into(),
                 Self::Multiplied(by) => value
                     .checked_mul(by)
-                    .ok_or(Fault::OutOfRange { bits: 64 })?,
+                    .filter(|time| YEARS.contains(time))
+                    .ok_or(Fault::NotDateTime)?,
                 Self::Divided(by) if value % by == 0 => value / by,
                 Self::Divided(_) => return Err(Fault::BeyondMicroseconds),
             }),
@@ -204,7 +210,7 @@ fn time(zone: Zone, descriptor: &ColumnDescriptor) -> Option<Cast> {
     };
     (is_utc == (zone == Zone::Published)).then_some(match unit {
         TimeUnit::MILLIS => Cast::Multiplied(1000),
-        TimeUnit::MICROS => Cast::Exact,
+        TimeUnit::MICROS => Cast::Multiplied(1),
         TimeUnit::NANOS => Cast::Divided(1000),
     })
 }

@@ -53,7 +53,7 @@ pub fn run(data: &[u8]) {
 }
 
 /// Changes a file.
-fn change(bytes: &mut Vec<u8>, changes: &[u8]) {
+pub(super) fn change(bytes: &mut Vec<u8>, changes: &[u8]) {
     for change in changes.chunks_exact(4) {
         let [what, high, low, value] = [change[0], change[1], change[2], change[3]];
         let back = usize::from(u16::from_be_bytes([high, low]));

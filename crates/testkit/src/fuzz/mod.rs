@@ -4,6 +4,7 @@
 pub mod documents;
 pub mod lakes;
 pub mod nested;
+pub mod parquet_source;
 pub mod pipeline;
 pub mod readers;
 pub mod selection;
@@ -18,11 +19,12 @@ pub use setting::{directory, options, trace};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     ("facts", documents::facts),
     ("lakes", lakes::run),
     ("manifest", documents::manifest),
     ("nested", nested::run),
+    ("parquet_source", parquet_source::run),
     ("pipeline", pipeline::run),
     ("plan", documents::plan_file),
     ("readers", readers::run),

@@ -1,0 +1,193 @@
+//! A Parquet file of a table that was changed: `convert` refuses it, or makes the rows that another reader finds in it.
+//!
+//! Input: a byte for how the file is written, then changes of four bytes each, as for [`super::lakes`].
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::builder::{Int64Builder, ListBuilder};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    StructArray, TimestampMillisecondArray,
+};
+use arrow_schema::{DataType, Field};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use tracelake_convert::plan::{Request, plan};
+use tracelake_convert::run::{RunOptions, convert};
+use tracelake_core::error::ErrorKind;
+use tracelake_core::options::OnBadRow;
+use tracelake_schema::Trace;
+use tracelake_schema::description::read;
+use tracelake_verify::verify;
+
+use super::lakes::change;
+use super::setting::{context, directory, options};
+
+/// Rows of the file.
+const ROWS: i64 = 200;
+
+const DESCRIPTION: &str = r#"
+family = "forged"
+licence = "CC0-1.0"
+citation = "Nobody."
+
+[[trace]]
+name = "forged"
+title = "A forged file"
+document = "None"
+
+[[table]]
+name = "rows"
+summary = "Rows."
+files = "named"
+names = ["rows.parquet"]
+syntax = "parquet"
+column = [
+    { name = "id", kind = "integer" },
+    { name = "small", kind = "integer" },
+    { name = "name", kind = "text" },
+    { name = "ok", kind = "boolean" },
+    { name = "load", kind = "float" },
+    { name = "time", kind = "date-time", zone = "published" },
+    { name = "items", kind = "list", field = [{ name = "item", kind = "integer" }] },
+    { name = "nested", kind = "struct", field = [{ name = "cpu", kind = "float" }] },
+]
+"#;
+
+fn trace() -> &'static Arc<Trace> {
+    static TRACE: OnceLock<Arc<Trace>> = OnceLock::new();
+    TRACE.get_or_init(|| Arc::clone(&read(DESCRIPTION).expect("a description")[0]))
+}
+
+/// Tries one input.
+///
+/// # Panics
+/// If a changed file is read otherwise than by another reader.
+pub fn run(data: &[u8]) {
+    let ([form], changes) = options(data);
+    let mut bytes = written(form);
+    change(&mut bytes, changes);
+    let directory = directory();
+    let (source, out) = (
+        directory.path().join("source"),
+        directory.path().join("lake"),
+    );
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("rows.parquet"), bytes).unwrap();
+    let mut request = Request::new(source.clone());
+    request.trace = Some(Arc::clone(trace()));
+    request.settings.on_bad_row = OnBadRow::Reject;
+    let plan = plan(&context(), &request).unwrap();
+    match convert(&context(), &plan, &(&out).into(), RunOptions::default()) {
+        Ok(_) => compare(&source, &out),
+        Err(error) => {
+            let kind = error.kind();
+            let is_of_file = matches!(kind, ErrorKind::Corrupt | ErrorKind::Misfit);
+            assert!(is_of_file, "{error:?}");
+        }
+    }
+}
+
+/// Expects that the other reader finds the same rows, or can't read the file.
+fn compare(source: &Path, out: &Path) {
+    let verdict = verify(&context(), &out.into(), Some(&source.into())).unwrap();
+    let differs = |finding: &String| {
+        // A text that isn't UTF-8 is a bad row for the converter, and an error for the other reader.
+        let is_of_values = finding.contains("in row ") || finding.contains("but its source");
+        is_of_values && !finding.to_lowercase().contains("utf")
+    };
+    let found = verdict.findings.iter().map(ToString::to_string);
+    let found: Vec<String> = found.filter(differs).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// The file as a writer makes it that this byte chooses.
+fn written(form: u8) -> Vec<u8> {
+    let inner = |row: i64| (row % 3 > 0).then_some(row);
+    let mut lists = ListBuilder::new(Int64Builder::new());
+    for row in 0..ROWS {
+        match row % 4 {
+            0 => lists.append_null(),
+            items => lists.append_value((1..items).map(Some)),
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+    let floats = || (0..ROWS).map(|row| inner(row).map(|row| row as f64 / 8.0));
+    let cpus: ArrayRef = Arc::new(Float64Array::from_iter(floats()));
+    let cpu = Field::new("cpu", DataType::Float64, true);
+    let texts = (0..ROWS).map(|row| inner(row % 60).map(|row| format!("name {row}")));
+    let times = TimestampMillisecondArray::from_iter((0..ROWS).map(inner));
+    let small = (0..ROWS).map(|row| i32::try_from(row % 7).ok());
+    let columns: [(&str, ArrayRef); 8] = [
+        ("id", Arc::new(Int64Array::from_iter((0..ROWS).map(inner)))),
+        ("small", Arc::new(Int32Array::from_iter(small))),
+        ("name", Arc::new(StringArray::from_iter(texts))),
+        (
+            "ok",
+            Arc::new(BooleanArray::from_iter(
+                (0..ROWS).map(|row| inner(row).map(|row| row % 2 > 0)),
+            )),
+        ),
+        ("load", Arc::new(Float64Array::from_iter(floats()))),
+        ("time", Arc::new(times.with_timezone("UTC"))),
+        ("items", Arc::new(lists.finish())),
+        (
+            "nested",
+            Arc::new(StructArray::new(vec![cpu].into(), vec![cpus], None)),
+        ),
+    ];
+    let columns = columns.map(|(name, array)| (name, array, true));
+    let rows = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let mut properties = WriterProperties::builder()
+        .set_data_page_row_count_limit(30)
+        .set_write_batch_size(10)
+        .set_max_row_group_row_count(Some(120))
+        .set_dictionary_enabled(form & 1 == 0)
+        .set_compression(match form >> 1 & 3 {
+            0 => Compression::UNCOMPRESSED,
+            1 => Compression::SNAPPY,
+            2 => Compression::GZIP(parquet::basic::GzipLevel::default()),
+            _ => Compression::ZSTD(parquet::basic::ZstdLevel::default()),
+        });
+    if form & 8 > 0 {
+        properties = properties.set_writer_version(WriterVersion::PARQUET_2_0);
+    }
+    if form & 16 > 0 {
+        properties = properties
+            .set_column_encoding("load".into(), Encoding::BYTE_STREAM_SPLIT)
+            .set_column_encoding("name".into(), Encoding::DELTA_BYTE_ARRAY)
+            .set_column_encoding("id".into(), Encoding::DELTA_BINARY_PACKED);
+    }
+    let mut out = Vec::new();
+    let mut writer =
+        ArrowWriter::try_new(&mut out, rows.schema(), Some(properties.build())).unwrap();
+    writer.write(&rows).unwrap();
+    writer.close().unwrap();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    /// More than the seeds: `TRACELAKE_FORGED=100000 cargo test -p tracelake-testkit --release forged`.
+    #[test]
+    fn forged_files_are_refused_or_read_as_by_another_reader() {
+        let count = std::env::var("TRACELAKE_FORGED").ok();
+        let count: u64 = count.and_then(|count| count.parse().ok()).unwrap_or(300);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..count {
+            let mut input = Vec::new();
+            for _ in 0..3 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                input.extend_from_slice(&state.to_be_bytes()[..4]);
+            }
+            // One or two changes.
+            input.truncate(if state >> 63 == 0 { 5 } else { 9 });
+            super::run(&input);
+        }
+    }
+}
