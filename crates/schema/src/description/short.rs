@@ -66,11 +66,8 @@ impl ColumnSpec {
         {
             item.name = name.with(ITEM.to_owned());
         }
-        let fields = self.field.iter_mut();
-        fields
-            .map(Self::write_out)
-            .collect::<Result<()>>()
-            .within_named(&name)
+        let mut fields = self.field.iter_mut();
+        fields.try_for_each(Self::write_out).within_named(&name)
     }
 }
 
