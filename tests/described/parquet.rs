@@ -9,10 +9,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array, Int64Array,
     RecordBatch, StringArray, StructArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-    UInt64Array,
+    TimestampNanosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field};
 use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
 use tracelake_testkit::{Scratch, read_output, run};
 
 fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
@@ -163,4 +164,75 @@ fn what_no_description_can_have_is_refused() {
     let cut = scratch.path().join("cut.parquet");
     fs::write(&cut, b"PAR1 and no more").unwrap();
     draft(&cut).exits(5);
+}
+
+/// JSON has no NaN and no date-times, and a row has no more than the file.
+#[test]
+fn rejected_rows_are_found_in_the_source_again() {
+    let scratch = Scratch::new();
+    let description = scratch.path().join("mini.toml");
+    let text = r#"
+family = "mini"
+[[table]]
+name = "usage"
+summary = "Usage."
+files = "named"
+syntax = "parquet"
+names = ["usage-{day}.parquet"]
+captures = { day = ["1"] }
+column = [
+    { name = "day", kind = "integer", capture = "day" },
+    { name = "id", kind = "integer" },
+    { name = "load", kind = "float" },
+    { name = "at", kind = "date-time", zone = "published" },
+]
+"#;
+    fs::write(&description, text).unwrap();
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3), Some(4)]));
+    let loads = vec![Some(f64::NAN), Some(f64::NEG_INFINITY), Some(0.5), None];
+    let loads: ArrayRef = Arc::new(Float64Array::from(loads));
+    // 2017-07-14 02:40:00.123456789 and a nanosecond before 1970.
+    let nanoseconds = vec![Some(1_500_000_000_123_456_000), Some(-1000), Some(-1), None];
+    let times = TimestampNanosecondArray::from(nanoseconds).with_timezone("UTC");
+    fs::create_dir(scratch.path().join("source")).unwrap();
+    write(
+        &scratch.path().join("source/usage-1.parquet"),
+        vec![("id", ids), ("load", loads), ("at", Arc::new(times))],
+    );
+    let [source, out, description] = ["source", "out", "mini.toml"]
+        .map(|name| scratch.path().join(name).to_str().unwrap().to_owned());
+    let convert = ["convert", &source, &out, "--trace", &description];
+    run([&convert[..], &["--on-bad-row", "reject"]].concat()).exits(3);
+    let rejects = scratch.path().join("out/_tracelake/rejects/usage");
+    let [rejects] = &fs::read_dir(rejects).unwrap().collect::<Vec<_>>()[..] else {
+        panic!("a part has one rejects file");
+    };
+    let rejects = fs::read_to_string(rejects.as_ref().unwrap().path()).unwrap();
+    let rejects: Vec<Value> = rejects
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let shown: Vec<(&str, Value)> = rejects
+        .iter()
+        .map(|reject| {
+            let raw = serde_json::from_str(reject["raw"].as_str().unwrap()).unwrap();
+            (reject["reason"].as_str().unwrap(), raw)
+        })
+        .collect();
+    let expected = [
+        (
+            "not a decimal number: 'NaN'",
+            json!({ "id": 1, "load": "NaN", "at": "2017-07-14 02:40:00.123456000Z" }),
+        ),
+        (
+            "not a decimal number: '-inf'",
+            json!({ "load": "-inf", "at": "1969-12-31 23:59:59.999999000Z" }),
+        ),
+        (
+            "more exact than a microsecond: '1969-12-31 23:59:59.999999999Z'",
+            json!({ "id": 3, "load": 0.5, "at": "1969-12-31 23:59:59.999999999Z" }),
+        ),
+    ];
+    assert_eq!(shown, expected);
+    run(["verify", &out, "--source", &source]).well();
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use crate::streams::tar_gz;
-use tracelake_schema::{Files, TRACES, Table, Trace};
+use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
 use tracelake_testkit::{Scratch, gzip, outside};
 
 use super::{convert_and_verify, file_numbers, rows, trace_with, traces_with};
@@ -235,7 +235,8 @@ fn real_rows() {
     let mut seen = 0;
     for trace in TRACES {
         let folder = outside("data/next").join(&trace.name);
-        let is_named = |table: &Arc<Table>| table.files == Files::Named;
+        let is_named =
+            |table: &Arc<Table>| table.files == Files::Named && table.syntax == Syntax::Csv;
         if !folder.is_dir() || !trace.tables.iter().all(is_named) {
             continue;
         }

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use md5::{Digest, Md5};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use tracelake_schema::{Kind, Trace, Zone};
+use tracelake_schema::{Column, Kind, Trace, Zone};
 
 use crate::date_time::{self, date_time};
 use crate::error::escape;
@@ -322,7 +323,8 @@ impl TimeRange {
             .tables
             .iter()
             .filter_map(|table| Some(&table.columns[table.time?]));
-        let are_dates = times.all(|column| matches!(column.kind, Kind::DateTime(_)));
+        let is_date = |column: &Arc<Column>| matches!(column.kind, Kind::DateTime(_));
+        let are_dates = times.next().is_some_and(is_date) && times.all(is_date);
         let epoch = trace.epoch.unwrap_or(0).saturating_mul(1_000_000);
         let point = |point: TimePoint| match point {
             TimePoint::Units(micros) if are_dates => TimePoint::Date(micros.saturating_add(epoch)),

@@ -38,6 +38,7 @@ mod rows;
 mod samples;
 mod selection;
 pub mod split;
+mod splitting;
 pub mod syntax;
 pub mod thrift;
 pub mod typed_rows;

@@ -11,14 +11,15 @@ use tracelake_schema::Syntax;
 
 use crate::cell::Row;
 use crate::json::JsonRecords;
-pub use crate::json::{ArrayPlace, NoArray};
 use crate::output::BlockBuilder;
 use crate::quoted::QuotedRecords;
 use crate::reject::Reject;
 use crate::row_fields::RowTexts;
 use crate::split::{LineForm, Records};
+use crate::splitting::first;
 
 pub use crate::selection::Selector;
+pub use crate::splitting::{ArrayPlace, NoArray, Splitting};
 
 /// U+FEFF in UTF-8, which some programs write at the start of a text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -39,25 +40,6 @@ enum RecordOffsets {
     Csv(Records),
     Json(JsonRecords),
     QuotedCsv(QuotedRecords),
-}
-
-/// How a chunk is split.
-#[derive(Debug, Clone, Copy)]
-pub struct Splitting {
-    /// How lines end.
-    pub ending: LineEnding,
-    /// Bytes before the first record, such as a header.
-    pub skipped_bytes: usize,
-    /// Whole lines before the first record.
-    pub skipped_lines: usize,
-    /// Whether the chunk begins its text.
-    pub is_first: bool,
-    /// Whether the chunk ends its text.
-    pub is_last: bool,
-    /// The most records to split off.
-    pub most: u64,
-    /// Where the chunk begins, if the text is an array of JSON.
-    pub array: ArrayPlace,
 }
 
 /// The records of a chunk that didn't become rows.
@@ -293,20 +275,4 @@ impl ChunkRecords {
 
 fn longest(ranges: &[Range<usize>]) -> Option<Range<usize>> {
     ranges.iter().max_by_key(|range| range.len()).cloned()
-}
-
-/// The first `most` lines, or all of them if there are fewer.
-pub(crate) fn first(lines: &[u8], most: u64) -> &[u8] {
-    // A line has at least one byte, so most chunks needn't be searched.
-    let Some(skip) = usize::try_from(most)
-        .ok()
-        .filter(|most| *most < lines.len())
-    else {
-        return lines;
-    };
-    let end = match skip.checked_sub(1) {
-        Some(skip) => memchr::memchr_iter(b'\n', lines).nth(skip),
-        None => return &[],
-    };
-    end.map_or(lines, |end| &lines[..=end])
 }

@@ -36,25 +36,7 @@ pub fn table_names(trace: Option<&Trace>) -> BTreeSet<&str> {
 
 /// The files in the directories of these tables, and of their rejects.
 pub(super) fn outputs_of(backend: &dyn Backend, tables: &BTreeSet<&str>) -> Result<Vec<Listed>> {
-    if backend.is_disk() {
-        let mut files = Vec::new();
-        for table in tables {
-            files.append(&mut backend.list(table)?);
-            files.append(&mut backend.list(&format!("{REJECTS}/{table}"))?);
-        }
-        return Ok(files);
-    }
-    // One listing for many tables.
-    let mut files = backend.list("")?;
-    files.retain(|file| {
-        let rejects = file
-            .path
-            .strip_prefix(REJECTS)
-            .and_then(|rest| rest.strip_prefix('/'));
-        let table = rejects.unwrap_or(&file.path).split_once('/');
-        table.is_some_and(|(table, _)| tables.contains(table))
-    });
-    Ok(files)
+    backend.list_named(tables, REJECTS)
 }
 
 /// Whether this is the path of an output or rejects file of a lake of this trace or of any built-in one.

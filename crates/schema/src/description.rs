@@ -10,6 +10,7 @@ use fault::Fault;
 use spec::FamilySpec;
 
 mod column;
+mod column_spec;
 mod family;
 mod fault;
 mod files;
@@ -20,6 +21,7 @@ mod looks;
 mod queries;
 mod sample;
 mod short;
+mod short_columns;
 mod spec;
 mod spelling;
 mod table;

@@ -5,18 +5,14 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use tracelake_core::Context;
-use tracelake_core::error::{Error, ErrorKind, Result};
+use tracelake_core::error::{Error, Result};
 use tracelake_location::{Location, RandomAccess};
 
 use super::decoder::Decoder;
 use super::gunzip::Gunzip;
 use super::raw::{Fingerprint, READ, Raw, at};
-use super::zipped;
+use super::zipped::{self, MOST_UNPACKED, too_large};
 use super::{GZIP_MAGIC, fingerprint};
-
-/// The most bytes that a byte of a compressed file may unpack to. Parquet is compressed by itself, so gzip around it
-/// hardly makes it smaller.
-pub(super) const MOST_UNPACKED: u64 = 100;
 
 /// A file that can be read at any place.
 #[derive(Debug)]
@@ -39,7 +35,12 @@ impl WholeFile {
     /// file can't be read or `scratch` is full.
     pub fn open(context: &Context, location: &Location, scratch: &Path) -> Result<Self> {
         if let Some((archive, path)) = zipped::in_zip(location)? {
-            return zipped::open(context, &archive, &path, scratch);
+            let (file, fingerprint) = zipped::open(context, &archive, &path, scratch)?;
+            return Ok(Self {
+                file,
+                fingerprint,
+                tag: None,
+            });
         }
         let mut start = Vec::new();
         let reader = location.open()?.take(GZIP_MAGIC.len() as u64);
@@ -67,12 +68,6 @@ impl WholeFile {
             tag: raw.confirm().map_err(|error| at(error, location))?,
         })
     }
-}
-
-/// The error for a file that unpacks to far more than it has bytes.
-pub(super) fn too_large() -> Error {
-    let reason = format!("unpacks to more than {MOST_UNPACKED} times its size");
-    Error::new(ErrorKind::Corrupt, reason).hint("this is no table of a trace; download it again")
 }
 
 /// Copies what is decoded into a file without a name, which is gone once it is closed.

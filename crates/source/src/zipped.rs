@@ -15,10 +15,19 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::Fingerprint;
 use super::raw::READ;
-use super::whole::{MOST_UNPACKED, WholeFile, too_large};
+
+/// The most bytes that a byte of a compressed file may unpack to. Parquet is compressed by itself, so gzip or zip around
+/// it hardly makes it smaller.
+pub(super) const MOST_UNPACKED: u64 = 100;
 
 /// Bytes that are read at once of the directory of an archive; in a bucket, each time is a request.
 const DIRECTORY_READ: usize = 1 << 20;
+
+/// The error for a file that unpacks to far more than it has bytes.
+pub(super) fn too_large() -> Error {
+    let reason = format!("unpacks to more than {MOST_UNPACKED} times its size");
+    Error::new(ErrorKind::Corrupt, reason).hint("this is no table of a trace; download it again")
+}
 
 /// A file in a zip archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,7 +102,7 @@ pub(super) fn open(
     archive: &Location,
     path: &str,
     scratch: &Path,
-) -> Result<WholeFile> {
+) -> Result<(RandomAccess, Fingerprint)> {
     let mut zipped = Zipped::open(archive)?;
     let location = archive.join(path);
     let file = zipped.file(context, path, scratch);
@@ -121,7 +130,12 @@ impl Zipped {
         })
     }
 
-    fn file(&mut self, context: &Context, path: &str, scratch: &Path) -> Result<WholeFile> {
+    fn file(
+        &mut self,
+        context: &Context,
+        path: &str,
+        scratch: &Path,
+    ) -> Result<(RandomAccess, Fingerprint)> {
         let location = &self.location;
         let broken = |error| broken(error, location);
         let Some(index) = self.index_of(path) else {
@@ -157,11 +171,7 @@ impl Zipped {
             let file = RandomAccess::open_range(disk, start..end)?;
             let mut bytes = file.try_clone().map_err(from_read)?;
             let fingerprint = said.digest(context, &mut bytes, |_| Ok(()))?;
-            return Ok(WholeFile {
-                file,
-                fingerprint,
-                tag: None,
-            });
+            return Ok((file, fingerprint));
         }
         check_room(scratch, said.bytes)?;
         let full = |error| Error::disk("write", error).at(scratch);
@@ -170,11 +180,7 @@ impl Zipped {
         let fingerprint = said.digest(context, &mut bytes, |bytes| {
             out.write_all(bytes).map_err(full)
         })?;
-        Ok(WholeFile {
-            file: out.into(),
-            fingerprint,
-            tag: None,
-        })
+        Ok((out.into(), fingerprint))
     }
 }
 

@@ -172,9 +172,9 @@ fn write_value(
         DataType::Int64 => write!(out, "{}", array.as_primitive::<Int64Type>().value(row)),
         DataType::Float32 => {
             let value = array.as_primitive::<Float32Type>().value(row);
-            write!(out, "{:?}", f64::from(value))
+            write_float(value.into(), out)
         }
-        DataType::Float64 => write!(out, "{:?}", array.as_primitive::<Float64Type>().value(row)),
+        DataType::Float64 => write_float(array.as_primitive::<Float64Type>().value(row), out),
         DataType::Boolean => write!(out, "{}", array.as_boolean().value(row)),
         DataType::Utf8 => {
             write_text(array.as_string::<i32>().value(row).as_bytes(), out);
@@ -228,6 +228,14 @@ fn write_value(
         }
     };
     written.expect("memory takes any text");
+}
+
+/// Writes a number; as a text where JSON has no such number.
+fn write_float(value: f64, out: &mut Vec<u8>) -> io::Result<()> {
+    match value.is_finite() {
+        true => write!(out, "{value:?}"),
+        false => write!(out, "\"{value:?}\""),
+    }
 }
 
 /// Writes a text with quotes, and its bytes as they are where they aren't UTF-8.

@@ -5,44 +5,7 @@
 
 use std::ops::Range;
 
-/// Where in an array a chunk begins or ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ArrayPlace {
-    /// Before its bracket.
-    #[default]
-    Start,
-    /// After its bracket: an element or the end follows.
-    Opened,
-    /// After an element: a comma or the end follows.
-    AfterElement,
-    /// After its end.
-    Ended,
-}
-
-/// Why a text is no array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoArray {
-    /// It begins with something else.
-    Start,
-    /// It ends before the array does.
-    End,
-    /// There is more after the array.
-    After,
-}
-
-impl NoArray {
-    /// What is wrong, in words.
-    #[must_use]
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Start => {
-                "the text doesn't begin with [, and the description says that it is an array"
-            }
-            Self::End => "the array has no end: the text is cut off",
-            Self::After => "there is more after the array",
-        }
-    }
-}
+use crate::splitting::{ArrayPlace, NoArray};
 
 /// Splits a chunk that begins at `place` into at most `most` elements, whose ranges are added to `elements`. Returns where
 /// the whole ones end. What follows is the start of an element, unless the text ends with the chunk.

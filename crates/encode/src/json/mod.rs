@@ -10,7 +10,6 @@ mod direct;
 mod records;
 mod stops;
 
-pub use array::{ArrayPlace, NoArray};
 pub(crate) use records::JsonRecords;
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use std::ops::Range;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::FieldOrder;
 
-use super::array::{self, ArrayPlace, NoArray};
+use super::array;
 use super::cells::{is_selected, row};
 use super::columns::JsonColumns;
 use super::direct;
 use crate::cell::Row;
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
-use crate::syntax::{Splitting, first};
+use crate::splitting::{ArrayPlace, NoArray, Splitting, first};
 
 /// The records of a chunk of whole lines; reused from chunk to chunk.
 ///

@@ -9,6 +9,7 @@ use parquet::schema::types::ColumnDescriptor;
 use tracelake_core::fault::Fault;
 use tracelake_core::options::Accept;
 use tracelake_schema::arrow::data_type;
+use tracelake_schema::calendar::day_since_1970;
 use tracelake_schema::{Column, Kind, Zone};
 
 use crate::typed_rows::TypedValues;
@@ -123,18 +124,38 @@ impl Cast {
         }
         Ok(())
     }
-}
 
-impl Stored {
-    /// The value as a text.
-    pub(super) fn text(&self) -> Bytes {
-        match self {
-            Self::Integer(value) => value.to_string().into(),
-            Self::Float(value) => format!("{value:?}").into(),
-            Self::Boolean(value) => value.to_string().into(),
-            Self::Bytes(value) => value.clone(),
+    /// A value of a file as a text.
+    pub(super) fn text(self, stored: &Stored, column: &Column) -> Bytes {
+        match (self, stored) {
+            (Self::Multiplied(by), Stored::Integer(value)) => {
+                date_time(column, i128::from(*value) * i128::from(by) * 1000).into()
+            }
+            (Self::Divided(by), Stored::Integer(value)) => {
+                date_time(column, i128::from(*value) * 1000 / i128::from(by)).into()
+            }
+            (_, Stored::Integer(value)) => value.to_string().into(),
+            (_, Stored::Float(value)) => format!("{value:?}").into(),
+            (_, Stored::Boolean(value)) => value.to_string().into(),
+            (_, Stored::Bytes(value)) => value.clone(),
         }
     }
+}
+
+/// A date-time as a text, of nanoseconds since 1970.
+pub(super) fn date_time(column: &Column, nanoseconds: i128) -> String {
+    const SECOND: i128 = 1_000_000_000;
+    let seconds = i64::try_from(nanoseconds.div_euclid(SECOND))
+        .expect("64 bits of milliseconds or less are fewer seconds");
+    let (year, month, day) = day_since_1970(seconds.div_euclid(86_400));
+    let clock = seconds.rem_euclid(86_400);
+    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
+    let fraction = nanoseconds.rem_euclid(SECOND);
+    let zone = match column.kind {
+        Kind::DateTime(Zone::Published) => "Z",
+        _ => "",
+    };
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction:09}{zone}")
 }
 
 /// The type of a column of a file, as the specification writes it, such as `INT64 (INTEGER(64,false))`.

@@ -259,11 +259,11 @@ impl<R: ChunkReader> LeafReader<R> {
         let (before, steps) = (chunk.values.data_len(), self.field.path.len());
         let LeafChunk { values, faults } = chunk;
         let PageValues::Indices(runs) = &mut page.values else {
-            let (into, cast) = (values.values(), self.field.cast);
+            let (into, cast, column) = (values.values(), self.field.cast, &self.field.leaf.column);
             let mut value = before;
             return page.values.read(count, |stored| {
                 if let Err(fault) = cast.push(&stored, into) {
-                    let text = Some(stored.text());
+                    let text = Some(cast.text(&stored, column));
                     faults.push(ValueFault {
                         value,
                         fault,
@@ -331,7 +331,8 @@ impl<R: ChunkReader> LeafReader<R> {
             let stored: Option<Stored> = plain.next();
             let stored = stored.ok_or_else(|| broken("has a dictionary with too few values"))?;
             if let Err(fault) = self.field.cast.push(&stored, &mut values) {
-                faults.insert(index, (fault, stored.text()));
+                let text = self.field.cast.text(&stored, &self.field.leaf.column);
+                faults.insert(index, (fault, text));
                 values.push_filler();
             }
         }

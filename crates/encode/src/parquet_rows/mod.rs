@@ -344,6 +344,8 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
         let LeafSource::File(reader) = &self.sources[leaf] else {
             unreachable!("only values of the file have faults");
         };
+        let in_file = |node: &&Node| matches!(self.sources[node.leaves.start], LeafSource::File(_));
+        let nodes: Vec<Node> = self.nodes.iter().filter(in_file).cloned().collect();
         RowReject {
             row_group: self.group as u64,
             row: self.before + row as u64 + 1,
@@ -355,7 +357,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
                 .as_ref()
                 .map(|text| text.to_vec())
                 .unwrap_or_default(),
-            raw: row_json::row_json(&self.nodes, leaves, row),
+            raw: row_json::row_json(&nodes, leaves, row),
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::io::Write;
 
+use tracelake_schema::Kind;
+
+use super::cast::date_time;
 use super::leaf::LeafChunk;
 use crate::nodes::Node;
 use crate::typed_rows::TypedValues;
@@ -84,7 +87,7 @@ impl RowWriter<'_> {
         }
         if node.levels.repetition == lists {
             return match node.fields.is_empty() {
-                true => self.leaf(first),
+                true => self.leaf(node),
                 false => {
                     self.group(&node.fields, lists);
                     true
@@ -118,7 +121,8 @@ impl RowWriter<'_> {
     }
 
     /// Writes the value of a leaf; false if it should not be NULL, but is.
-    fn leaf(&mut self, leaf: usize) -> bool {
+    fn leaf(&mut self, node: &Node) -> bool {
+        let leaf = node.leaves.start;
         let chunk = &self.leaves[leaf];
         let entries = &mut self.entries[leaf];
         entries.levels.next();
@@ -129,7 +133,8 @@ impl RowWriter<'_> {
             .binary_search_by_key(&value, |fault| fault.value);
         if let Some(fault) = fault.ok().map(|index| &chunk.faults[index]) {
             match &fault.text {
-                Some(text) if chunk.is_text() => self.text(text),
+                // JSON has no NaN, and no date-times.
+                Some(text) if chunk.is_text() || !is_json(text) => self.text(text),
                 Some(text) => self.out.extend_from_slice(text),
                 None => return false,
             }
@@ -137,6 +142,11 @@ impl RowWriter<'_> {
         }
         let (values, index) = chunk.values.at(value);
         let written = match values {
+            TypedValues::Integers(values) if matches!(node.column.kind, Kind::DateTime(_)) => {
+                let text = date_time(&node.column, i128::from(values[index]) * 1000);
+                self.text(text.as_bytes());
+                Ok(())
+            }
             TypedValues::Integers(values) => write!(self.out, "{}", values[index]),
             TypedValues::Floats(values) => write!(self.out, "{:?}", values[index]),
             TypedValues::Booleans(values) => write!(self.out, "{}", values[index]),
@@ -161,4 +171,8 @@ impl RowWriter<'_> {
         }
         self.out.push(b'"');
     }
+}
+
+fn is_json(text: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok()
 }

@@ -159,6 +159,22 @@ impl Backend for Disk {
         Ok(files)
     }
 
+    fn list_named(&self, names: &BTreeSet<&str>, above: &str) -> Result<Vec<Listed>> {
+        let mut files = Vec::new();
+        for (directory, prefix) in [("", String::new()), (above, format!("{above}/"))] {
+            for found in self
+                .directories
+                .names(&self.directories.place(directory)?)?
+            {
+                let found = found.to_str().filter(|name| names.contains(name));
+                if let Some(name) = found {
+                    files.append(&mut self.list(&format!("{prefix}{name}"))?);
+                }
+            }
+        }
+        Ok(files)
+    }
+
     fn look_up(&self, paths: &[String]) -> Result<Vec<Listed>> {
         let mut found = Vec::new();
         for path in paths {

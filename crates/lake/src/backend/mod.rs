@@ -135,6 +135,9 @@ pub(crate) trait Backend: Debug + Send + Sync {
     /// is there.
     fn list(&self, directory: &str) -> Result<Vec<Listed>>;
 
+    /// The files below those directories of the lake, and below those of `above`, that have one of these names.
+    fn list_named(&self, names: &BTreeSet<&str>, above: &str) -> Result<Vec<Listed>>;
+
     /// The files of these paths, with their sizes; those that aren't there are left out.
     fn look_up(&self, paths: &[String]) -> Result<Vec<Listed>>;
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::column_spec::ColumnSpec;
 use super::fault::{Result, Within, bail, ensure};
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
-use super::spec::{CaptureSpec, ColumnSpec, FamilySpec, TableSpec};
+use super::spec::{CaptureSpec, FamilySpec, TableSpec};
 use super::spelling::{OfTable, Zones, zones};
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
 use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax, Zone};

@@ -8,10 +8,11 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use super::column_spec::ColumnSpec;
 use super::fault::Name;
-use super::short::ShortColumns;
-use super::spec::{ColumnSpec, FamilySpec};
-use super::words::KINDS;
+use super::short_columns::ShortColumns;
+use super::spec::FamilySpec;
+use super::words::kinds;
 use super::{JSON_SCHEMA, spec_of};
 
 /// The file, and the variable of the environment with which a test writes it.
@@ -45,11 +46,6 @@ impl JsonSchema for ShortColumns {
             "additionalProperties": { "anyOf": [kinds(generator), column] }
         })
     }
-}
-
-/// A word for a kind.
-pub(super) fn kinds(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": KINDS })
 }
 
 /// The JSON Schema of a description.

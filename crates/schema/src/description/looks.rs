@@ -1,7 +1,7 @@
 //! How a description says what the values of a column look like.
 
+use super::column_spec::ColumnSpec;
 use super::fault::{Result, Within, bail, ensure};
-use super::spec::ColumnSpec;
 use crate::looks::TextPiece;
 use crate::{Kind, Looks, TextPattern};
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::column_spec::{ColumnSpec, WordsSpec};
 use super::fault::{Result, Within, bail, ensure};
 use super::files::nulls;
-use super::spec::{ColumnSpec, TableSpec, WordsSpec};
+use super::spec::TableSpec;
 use super::words::{printable, unique};
 use crate::{Kind, Spelling, Syntax, Zone};
 

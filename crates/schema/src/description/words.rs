@@ -165,6 +165,12 @@ pub(super) fn printable(text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
+/// A word for a kind, in the JSON Schema.
+#[cfg(test)]
+pub(super) fn kinds(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "enum": KINDS })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
