@@ -3,8 +3,11 @@
 use std::fmt;
 use std::fs;
 use std::io::{Cursor, Read, Write};
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use flate2::read::MultiGzDecoder;
+use parquet::arrow::ArrowWriter;
 use tracelake_schema::{Kind, Syntax, TRACES, Table};
 use tracelake_testkit::{gzip, outside, shared};
 use zip::ZipWriter;
@@ -659,6 +662,64 @@ pub(super) const FILES: &[File] = &[
         "machine_events of borg-2019",
     ),
     file(
+        "pods of an hour",
+        "asi_opensource_pod_hourly/day=12/hour=05/part-000.parquet",
+        || parquet("pod_hourly"),
+        Recognised,
+        "pod_hourly of alibaba-gpu-2026",
+    ),
+    file(
+        "spans of pods",
+        "asi_opensource_job_execution_summary/part-000.parquet",
+        || parquet("job_execution_summary"),
+        Recognised,
+        "job_execution_summary of alibaba-gpu-2026",
+    ),
+    file(
+        "an archive of servers by the hour",
+        "asi_opensource_server_hourly.zip",
+        || {
+            zipped(
+                "asi_opensource_server_hourly/day=0/hour=23/part-000.parquet",
+                &parquet("server_hourly"),
+            )
+        },
+        Recognised,
+        "server_hourly of alibaba-gpu-2026",
+    ),
+    file(
+        "instances of a week",
+        "instance_week_5min/part_20.parquet",
+        || parquet("instance_week_5min"),
+        Recognised,
+        "instance_week_5min of alibaba-maas-2026",
+    ),
+    file(
+        "an archive of instances",
+        "instance_daily.zip",
+        || zipped("instance_daily/part_0.parquet", &parquet("instance_daily")),
+        Recognised,
+        "instance_daily of alibaba-maas-2026",
+    ),
+    file(
+        "an archive of metrics of applications",
+        "app_metrics.csv.zip",
+        || {
+            let text = "time_s,app_id,gpu_type,series_id,pd_role,metric,value\n\
+                        12096000,a_1,\\N,r_1,\\N,qps_norm,0.25\n";
+            zipped("app_metrics.csv", text.as_bytes())
+        },
+        Recognised,
+        "app_metrics of alibaba-maas-2026",
+    ),
+    file(
+        "instances of a day, renamed",
+        "instances.parquet",
+        || parquet("instance_daily"),
+        Recognised,
+        "instance_daily of alibaba-maas-2026",
+    ),
+    file(
         "a web page",
         "page.csv",
         || b"<!DOCTYPE html><html></html>".to_vec(),
@@ -694,6 +755,25 @@ pub(super) const FILES: &[File] = &[
         "name the trace with --trace",
     ),
 ];
+
+/// A row of a table that is published as Parquet.
+fn parquet(name: &str) -> Vec<u8> {
+    let table = TRACES.iter().find_map(|trace| trace.table(name)).unwrap();
+    let columns = table.fields.iter().map(|&index| {
+        let column = &table.columns[index];
+        let values: ArrayRef = match column.kind {
+            Kind::Integer => Arc::new(Int64Array::from(vec![300])),
+            Kind::Float => Arc::new(Float64Array::from(vec![0.5])),
+            Kind::Boolean => Arc::new(BooleanArray::from(vec![true])),
+            _ => Arc::new(StringArray::from(vec!["x"])),
+        };
+        (&*column.content, values)
+    });
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), None).unwrap();
+    writer.write(&rows).unwrap();
+    writer.into_inner().unwrap()
+}
 
 /// Google's Parquet shard, whose name says gzip.
 fn text_of_parquet() -> Vec<u8> {

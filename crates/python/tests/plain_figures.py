@@ -634,6 +634,91 @@ def gpu_2025(rows: Rows) -> dict[str, Callable[[], Numbers]]:
     }
 
 
+def gpu_2026(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    pods, servers, traffic, runs = (
+        rows[name] for name in ("pod_hourly", "server_hourly", "network_hourly", "job_execution_summary")
+    )
+    axis = Axis(1, 1, 2000, 0)
+    sizes = [(1, "a share of one"), (2, "1"), (4, "2-3"), (8, "4-7")]
+    hours = [(1, "under 1 h"), (10, "1-10 h"), (24, "10-24 h"), (168, "1-7 days")]
+
+    def hour(row: Row) -> int:
+        return 24 * int(row["day"]) + int(row["hour"])
+
+    return {
+        "fleet": lambda: {
+            ("servers", ""): len({row["server_id"] for row in servers}),
+            ("clusters", ""): len({row["cluster_id"] for row in servers}),
+            ("runs", ""): len(runs),
+        },
+        "gpus_over_time": lambda: rates(
+            [
+                Thing(hour(row), row["priority_class"] or "none", row["used_gpu_hours"], row["file_number"], hour(row) + 1)
+                for row in pods
+                if (row["gpu_request"] or 0) > 0 and row["used_gpu_hours"] is not None and row["used_gpu_hours"] >= 0
+            ],
+            axis,
+        ),
+        "traffic_over_time": lambda: means(
+            [
+                Thing(hour(row), name, row[column], row["file_number"])
+                for column, name in (("rx_gibps_avg", "received"), ("tx_gibps_avg", "sent"))
+                for row in traffic
+                if row[column] is not None and row[column] >= 0
+            ],
+            axis,
+        ),
+        "gpu_models": lambda: counted(
+            (model, "") for model, _ in {(row["gpu_spec_public"] or "unknown", row["server_id"]) for row in servers}
+        ),
+        "gpu_requests": lambda: counted(
+            (within(row["gpu_request"], sizes, "8 and more"), row["priority_class"] or "none")
+            for row in runs
+            if row["gpu_request"] is not None
+        ),
+        "durations": lambda: counted(
+            (within(row["duration_hours"], hours, "over 7 days"), row["job_type_public"] or "none")
+            for row in runs
+            if row["duration_hours"] is not None
+        ),
+    }
+
+
+def maas_2026(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    daily, week, metrics = (rows[name] for name in ("instance_daily", "instance_week_5min", "app_metrics"))
+    sizes = [(1, "under 1"), (10, "1-10"), (100, "10-100")]
+    return {
+        "platform": lambda: {
+            (name, ""): len({row[column] for row in daily} - {None})
+            for name, column in (("instances", "instance_id"), ("applications", "app_id"), ("models", "model_id"))
+        },
+        "utilisation_over_time": lambda: means(
+            [
+                Thing(row["time_s"], name, row[column])
+                for column, name in (("sm_util", "multiprocessors"), ("gpu_mem_util", "memory"))
+                for row in week
+                if row[column] is not None and row[column] >= 0
+            ],
+            Axis(3600, 3600, 2000, 0),
+        ),
+        "gpu_hours_over_time": lambda: rates(
+            [
+                Thing(row["day"], row["workload"] or "none", row["gpu_hours"], until=row["day"] + 1)
+                for row in daily
+                if row["gpu_hours"] is not None and row["gpu_hours"] >= 0
+            ],
+            Axis(1, 1, 2000, 0),
+        ),
+        "roles": lambda: counted((row["pd_role"] or "none", row["model_arch"] or "none") for row in daily),
+        "model_sizes": lambda: counted(
+            (within(row["params_b"], sizes, "100 and more"), row["workload"] or "none")
+            for row in daily
+            if row["params_b"] is not None
+        ),
+        "metrics": lambda: counted((row["metric"], row["pd_role"] or "none") for row in metrics if row["metric"] is not None),
+    }
+
+
 def microseconds(moment: datetime) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
@@ -722,6 +807,8 @@ PLAIN: dict[str, Callable[[Rows], dict[str, Callable[[], Numbers]]]] = {
     "alibaba-gpu-2020": gpu_2020,
     "alibaba-gpu-2023": gpu_2023,
     "alibaba-gpu-2025": gpu_2025,
+    "alibaba-gpu-2026": gpu_2026,
+    "alibaba-maas-2026": maas_2026,
     "azure-llm-2023": azure_llm(60_000_000),
     "azure-llm-2024": azure_llm(HOUR),
     "azure-vm-2017": azure_vm("vm_core_count"),

@@ -128,6 +128,11 @@ def headlines(trace: str) -> list[str]:
     return [one["name"] for one in _queries.described(trace)["figures"] if one["plot"] == "numbers"]
 
 
+def test_every_trace_has_a_plain_implementation() -> None:
+    families = {_queries.described(trace)["family"] for trace in PLAIN}
+    assert families == {_queries.described(trace)["family"] for trace in tracelake.traces()}
+
+
 @pytest.mark.parametrize("trace", PLAIN)
 def test_every_figure_has_a_plain_implementation(trace: str) -> None:
     assert {one["name"] for one in _queries.described(trace)["figures"]} == set(PLAIN[trace](_Nothing()))

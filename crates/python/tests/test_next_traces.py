@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import tarfile
+import zipfile
 from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,12 @@ import pytest
 import tracelake
 from tracelake import _queries
 
+from lakes import Row
+
 duckdb: Any = pytest.importorskip("duckdb")
 pl: Any = pytest.importorskip("polars")
+pa: Any = pytest.importorskip("pyarrow")
+pq: Any = pytest.importorskip("pyarrow.parquet")
 
 ID = "+ZcrOp5/c/fJ6mVgP5qMZlOAGDwyjaaDNM0WoWOt2IDb47gT0UwK9lFwkPQv3C7Q"
 
@@ -34,11 +40,76 @@ def _vms(parts: int, size: str, deployments: str) -> dict[str, str]:
     return files
 
 
-#: How the texts of files begin that have a header.
-HEADERS = ("TIMESTAMP,", "sn,", "name,", "instance_sn,")
+def _pod(number: int, **other: Any) -> Row:
+    """A pod of alibaba-gpu-2026 in an hour."""
+    return {
+        "pod_id": f"pod{number}", "workload_id": "load1", "server_id": f"server{number % 2}", "cluster_id": "cluster1",
+        "state_public": "Running", "gpu_spec_public": "GPU-A", "server_gpu_count": 8.0, "server_cpu_capacity_cores": 96.0,
+        "priority_class": "HP", "job_type_public": "training", "model_type_public": "genai", "is_genai_request": True,
+        "gpu_request": 1.0, "gpu_mem_request": 80.0, "cpu_request_cores": 12.0, "used_gpu_hours": 0.98, "avg_gpu_sm_util": 41.5,
+        "avg_gpu_mem_gib": 61.25, "avg_cpu_request_util": 0.3, "avg_memory_util": 0.5, "ready_status": True,
+        "schedule_delay_sec": 3, "ready_delay_sec": 20, **other,
+    }  # fmt: skip
 
-#: The files of each trace, by their names.
-TRACES: dict[str, dict[str, str]] = {
+
+def _server(number: int) -> Row:
+    return {
+        "server_id": f"server{number}", "cluster_id": "cluster1", "asw_id": "asw1" if number else None,
+        "gpu_spec_public": "GPU-A", "gpu_count": 8.0, "cpu_capacity_cores": 96.0,
+    }  # fmt: skip
+
+
+def _gpu_2026() -> dict[str, list[Row]]:
+    files: dict[str, list[Row]] = {}
+    unknown = dict.fromkeys(("workload_id", "gpu_mem_request", "avg_gpu_sm_util", "ready_status", "schedule_delay_sec", "ready_delay_sec"))
+    for day, hour in ((0, 22), (0, 23), (1, 0)):
+        at = f"day={day}/hour={hour:02}/part-000.parquet"
+        files[f"asi_opensource_pod_hourly/{at}"] = [
+            _pod(1), _pod(2, gpu_request=0.0, used_gpu_hours=0.0, state_public="Standby", is_genai_request=False, model_type_public="unknown"),
+            _pod(3 + hour, priority_class="LP", job_type_public="dev", **unknown),
+        ]  # fmt: skip
+        # One archive is as it was downloaded, the other tables are unpacked.
+        files[f"asi_opensource_server_hourly.zip/asi_opensource_server_hourly/{at}"] = [_server(0), _server(1)]
+    files["asi_opensource_network_hourly/day=0/hour=23/part-000.parquet"] = [
+        {"server_id": f"server{number}", "rx_gibps_avg": 0.5 * number, "tx_gibps_avg": 0.25} for number in (0, 1)
+    ]
+    spans = ("pod_id", "workload_id", "server_id", "gpu_spec_public", "priority_class", "job_type_public", "model_type_public",
+             "is_genai_request", "gpu_request", "schedule_delay_sec", "ready_delay_sec", "ready_status")  # fmt: skip
+    files["asi_opensource_job_execution_summary/part-000.parquet"] = [
+        {**{name: pod[name] for name in spans}, "duration_hours": 2.0, "schedule_status": True}
+        for pod in (_pod(1), _pod(1), _pod(25, **unknown))
+    ]
+    return files
+
+
+def _maas_2026() -> dict[str, str | list[Row]]:
+    instance: Row = {
+        "day": 140, "instance_id": "i_1", "app_id": "a_1", "model_id": "s_1", "base_id": "-", "cluster_id": "c_1", "site_id": "z_1",
+        "gpu_type": "g_1", "workload": "online", "model_arch": "moe", "params_b": 235.0, "pd_role": "decode", "gpu_count": 0.5,
+        "gpu_hours": 12.0, "samples": 288, "zero_samples": 2, "sm_util": 35.5, "gpu_mem_util": 88.0, "cpu_usage": 4.5,
+        "mem_usage": 60.0, "base_arch": "unknown", "variant_arch": "moe", "gpu_mem_alloc": 48.0,
+    }  # fmt: skip
+    window: Row = {
+        "instance_id": "i_1", "time_s": 140 * 86_400, "cluster_id": "c_1", "gpu_count": 0.5, "sm_util": 35.5,
+        "gpu_mem_util": 88.0, "cpu_usage": 4.5, "mem_usage": 60.0, "samples": 15,
+    }  # fmt: skip
+    return {
+        # Two segments of a day; an empty text isn't NULL.
+        "instance_daily/part_0.parquet": [instance, {**instance, "pd_role": "fused", "model_id": "b_2", "base_id": "", "params_b": None}],
+        "instance_daily/part_10.parquet": [{**instance, "day": 171}, {**instance, "day": 173, "gpu_type": None, "sm_util": None}],
+        "instance_week_5min.zip/instance_week_5min/part_0.parquet": [
+            window, {**window, "gpu_count": 1.0}, {**window, "time_s": 140 * 86_400 + 300, "samples": 1, "mem_usage": None},
+        ],
+        "app_metrics.csv.zip/app_metrics.csv": "time_s,app_id,gpu_type,series_id,pd_role,metric,value\n"
+        "12096000,a_1,g_1,r_1,prefill,ttft,412.5\n12099600,a_1,\\N,r_1,\\N,qps_norm,0.25\n",
+    }  # fmt: skip
+
+
+#: How the texts of files begin that have a header.
+HEADERS = ("TIMESTAMP,", "sn,", "name,", "instance_sn,", "time_s,")
+
+#: The files of each trace by their names, and of an archive after its own: texts, or the rows of Parquet files.
+TRACES: dict[str, dict[str, Any]] = {
     "azure-vm-2017": _vms(125, "1,1.75", "deployment"),
     "azure-vm-2019": _vms(195, ">24,>64", "deployments"),
     "azure-llm-2023": {
@@ -77,14 +148,16 @@ TRACES: dict[str, dict[str, str]] = {
         "deletion_time\ninstance_0,HN,app_0,12,12,1,1,25,25,120.0,120.0,640.0,800.0,8,,,\n"
         "instance_1,CN,app_0,64,64,0,0,25,25,320.0,320.0,340.0,800.0,-1,1435629.0,1435631.0,2592000.0\n",
     },
+    "alibaba-gpu-2026": _gpu_2026(),
+    "alibaba-maas-2026": _maas_2026(),
 }
 
 
 def made(trace: str) -> Path:
     """A source with the files of a trace."""
     source = Path("source")
-    for name, text in TRACES[trace].items():
-        data = text.encode()
+    for name, content in TRACES[trace].items():
+        data = content.encode() if isinstance(content, str) else _parquet(content)
         if name.endswith(".tar.gz"):
             held = io.BytesIO()
             with tarfile.open(fileobj=held, mode="w") as archive:
@@ -92,21 +165,35 @@ def made(trace: str) -> Path:
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
             data = held.getvalue()
-        path = source / name
+        archive_name, is_member, member_name = name.partition(".zip/")
+        path = source / (f"{archive_name}.zip" if is_member else name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        if is_member:
+            with zipfile.ZipFile(path, "a") as zipped:
+                zipped.writestr(member_name, data)
+        else:
+            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return source
 
 
-def _rows(text: str) -> int:
-    return len(text.strip().splitlines()) - text.startswith(HEADERS)
+def _parquet(rows: list[Row]) -> bytes:
+    held = io.BytesIO()
+    # Publishers compress with it, and two row groups are more than one.
+    pq.write_table(pa.Table.from_pylist(rows), held, compression="zstd", row_group_size=2)
+    return held.getvalue()
+
+
+def _rows(content: str | list[Row]) -> int:
+    if isinstance(content, list):
+        return len(content)
+    return len(content.strip().splitlines()) - content.startswith(HEADERS)
 
 
 @pytest.mark.parametrize("trace", TRACES)
 def test_everything_reads_a_lake_of_the_trace(trace: str) -> None:
     source = made(trace)
     lake = tracelake.convert(source, "lake", trace=trace, allow_missing=True)
-    expected = sum(_rows(text) for text in TRACES[trace].values())
+    expected = sum(map(_rows, TRACES[trace].values()))
     assert sum(table.rows for table in lake.values()) == expected
     assert tracelake.verify("lake", source=source)
 
@@ -139,6 +226,31 @@ def test_everything_reads_a_lake_of_the_trace(trace: str) -> None:
     assert page and trace in text and all(name in text for name in lake)
     tracelake.release("lake", allow_missing=True)
     assert tracelake.verify("lake") and Path("lake/SHA256SUMS").is_file()
+
+
+@pytest.mark.parametrize("trace", ["alibaba-gpu-2026", "alibaba-maas-2026"])
+def test_rows_of_parquet_are_those_that_were_written(trace: str) -> None:
+    expected: dict[str, list[Row]] = {}
+    for path, content in TRACES[trace].items():
+        if isinstance(content, list):
+            directory = re.search(r"day=(\d+)/hour=(\d+)/", path)
+            named = {} if directory is None else {"day": int(directory[1]), "hour": int(directory[2])}
+            table = path.removesuffix(".parquet").split(".zip/")[-1].split("/")[0].removeprefix("asi_opensource_")
+            expected.setdefault(table, []).extend({**named, **row} for row in content)
+    lake = tracelake.convert(made(trace), "lake", trace=trace, allow_missing=True)
+    assert expected.keys() == {name for name in lake if name != "app_metrics"}
+    for name, rows in expected.items():
+        table = lake[name]
+        parts = [str(Path("lake") / part.output.path) for part in sorted(table.parts, key=lambda part: part.file_number)]
+        read = [row for part in parts for row in pq.ParquetFile(part).read().to_pylist()]
+        assert read == rows, name
+        columns = ", ".join(f'"{column}"' for column in rows[0])
+        assert sorted(map(repr, duckdb.read_parquet(parts).query("lake", f"SELECT {columns} FROM lake").fetchall())) == sorted(
+            repr(tuple(row.values())) for row in rows
+        ), name
+    if trace == "alibaba-maas-2026":
+        text = pq.ParquetFile(Path("lake") / lake["app_metrics"].parts[0].output.path).read().to_pylist()
+        assert [(row["gpu_type"], row["pd_role"], row["value"]) for row in text] == [("g_1", "prefill", 412.5), (None, None, 0.25)]
 
 
 @pytest.mark.parametrize("trace", ["azure-llm-2023", "azure-llm-2024"])
