@@ -6,6 +6,7 @@
 
 mod bench;
 mod buckets;
+mod dependencies;
 mod dist;
 mod docs;
 mod files;
@@ -88,6 +89,8 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
+    /// Check the licences and the registry of all dependencies, on any platform
+    Dependencies,
     /// Check recipes, forms, workflows, the citation and releases of lakes with schemas and checkers of others
     Files,
     /// Make everything that a release publishes, and try it where nothing else is installed
@@ -123,6 +126,7 @@ fn main() -> Result<()> {
             let folder = docs::site(&root)?;
             println!("the site is in {}", folder.display());
         }
+        Task::Dependencies => dependencies::check(&root)?,
         Task::Files => files::check(&root)?,
         Task::Release { .. } => {
             let folder = release::dry_run(&root)?;
