@@ -96,7 +96,7 @@ fn rejects(others: Vec<(&str, ArrayRef)>) -> Vec<(u64, u64, String, Fault, Strin
     each.collect()
 }
 
-const REST: &str = "\"usage\":{\"cpus\":0.5},\"rules\":[],\"after\":[],\"since\":7}";
+const REST: &str = "\"usage\":{\"cpus\":0.5},\"rules\":[],\"after\":[],\"since\":\"1970-01-01 00:00:00.000007000Z\"}";
 
 #[test]
 fn values_that_do_not_fit_are_rejected() {
