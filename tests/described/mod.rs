@@ -10,6 +10,7 @@ mod days;
 mod door;
 mod drafts;
 mod forms;
+mod headers;
 mod json;
 pub(crate) mod language;
 mod parquet;

@@ -16,7 +16,7 @@ use tracelake_core::fault::Fault;
 use tracelake_core::words::several;
 use tracelake_encode::value;
 use tracelake_location::Location;
-use tracelake_schema::{Column, Extra, Kind, Syntax, TRACES, Table};
+use tracelake_schema::{Column, Extra, Header, Kind, Syntax, TRACES, Table};
 use tracelake_source::{Chunk, Source};
 
 /// The bits from which on values alone tell the table. Of files of random columns, not one in eight thousand even fits (see
@@ -162,7 +162,7 @@ pub(crate) fn fits_row(table: &Table, row: &[u8]) -> bool {
 fn fit_csv(table: &Table, head: &Head) -> Fit {
     let has_names = is_header(table, head.first());
     let count = table.csv.fields(head.first()).count();
-    if count != table.fields.len() || table.csv.header && !has_names {
+    if count != table.fields.len() || table.csv.header != Header::None && !has_names {
         let level = if has_names {
             Level::Names
         } else {

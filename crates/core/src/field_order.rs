@@ -1,9 +1,10 @@
 //! Which field of a file is which column of its table.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use tracelake_schema::{Column, Kind, Table};
+use tracelake_schema::{Column, Extra, Kind, Table};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Accept;
@@ -26,6 +27,19 @@ pub struct FieldOrder {
     pub captured: Vec<(usize, String)>,
     /// Deviations from the published form that are accepted.
     pub accept: Accept,
+    /// Whether the fields are those of a file, found by the names in its header.
+    pub is_found: bool,
+}
+
+/// Why the columns of a table can't be found by the names in a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeaderFault {
+    /// No column has the name at this place, from 0.
+    Unknown(usize),
+    /// The column of the name at this place was before it.
+    Double(usize),
+    /// The header lacks this field of [`FieldOrder::fields`].
+    Missing(usize),
 }
 
 /// Which rows of a table a lake has: those that all rules select.
@@ -128,6 +142,26 @@ pub struct Field {
 /// The first column of a file that pandas saved, which no table has.
 static INDEX: LazyLock<Arc<Column>> = LazyLock::new(|| Arc::new(Column::plain("", Kind::Text)));
 
+/// A column of a header that the table doesn't have, and that is ignored.
+static IGNORED: LazyLock<Arc<Column>> = LazyLock::new(|| Arc::new(Column::plain("", Kind::Text)));
+
+impl Field {
+    /// A field of a column that the lake doesn't have.
+    fn left_out(column: &Arc<Column>) -> Self {
+        Self {
+            index: None,
+            column: Arc::clone(column),
+            mandatory: false,
+        }
+    }
+
+    /// A field of a header that the table doesn't have, and that is ignored.
+    #[must_use]
+    pub fn ignored() -> Self {
+        Self::left_out(&IGNORED)
+    }
+}
+
 impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
     #[must_use]
@@ -151,7 +185,59 @@ impl FieldOrder {
             origin: origin.to_owned(),
             captured: Vec::new(),
             accept: Accept::default(),
+            is_found: false,
         }
+    }
+
+    /// This order for a file whose header has these names: its fields are those of the header.
+    ///
+    /// # Errors
+    /// When a name isn't one of the table, or one is missing that may not be absent.
+    pub fn by_name<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n [u8]>,
+    ) -> std::result::Result<Self, HeaderFault> {
+        let known = self.fields.iter().enumerate();
+        let known: BTreeMap<&[u8], usize> = known
+            .map(|(place, field)| (field.column.content.as_bytes(), place))
+            .collect();
+        let mut is_found = vec![false; self.fields.len()];
+        let mut fields = Vec::new();
+        for (at, name) in names.into_iter().enumerate() {
+            let field = match (known.get(name), self.table.csv.extra) {
+                (Some(&place), _) if is_found[place] => return Err(HeaderFault::Double(at)),
+                (Some(&place), _) => {
+                    is_found[place] = true;
+                    self.fields[place].clone()
+                }
+                (None, Extra::Ignore) => Field::ignored(),
+                (None, Extra::Refuse) => return Err(HeaderFault::Unknown(at)),
+            };
+            fields.push(field);
+        }
+        let may_lack = |field: &Field| field.column.spelling.may_be_absent;
+        let mut places = self.fields.iter().zip(&is_found);
+        match places.position(|(field, is_found)| !is_found && !may_lack(field)) {
+            Some(missing) => Err(HeaderFault::Missing(missing)),
+            None => Ok(self.clone().of_header(fields)),
+        }
+    }
+
+    /// This order with the fields of a header.
+    #[must_use]
+    pub fn of_header(mut self, fields: Vec<Field>) -> Self {
+        let RowRules { sample, time } = &mut self.rules;
+        let rules = [
+            sample.as_mut().map(|rule| &mut rule.field),
+            time.as_mut().map(|rule| &mut rule.field),
+        ];
+        for rule in rules.into_iter().flatten() {
+            let mut fields = fields.iter();
+            rule.position = fields.position(|field| field.column.name == rule.column.name);
+        }
+        self.fields = fields;
+        self.is_found = true;
+        self
     }
 
     /// The order for a file of this path: with the values that its name gives to columns.
@@ -212,12 +298,7 @@ impl FieldOrder {
     /// This order after an index.
     #[must_use]
     pub fn with_index(mut self) -> Self {
-        let index = Field {
-            index: None,
-            column: Arc::clone(&INDEX),
-            mandatory: false,
-        };
-        self.fields.insert(0, index);
+        self.fields.insert(0, Field::left_out(&INDEX));
         let RowRules { sample, time } = &mut self.rules;
         let fields = [
             sample.as_mut().map(|rule| &mut rule.field),

@@ -301,12 +301,12 @@ pub struct Json {
 }
 
 words! {
-    /// What becomes of the names in an object that no column has.
+    /// What becomes of names, in an object or in a header, that no column has.
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Extra {
-        /// The row is bad.
+        /// The row is bad, or the file of the header is refused.
         #[default]
         Refuse = "refuse",
         /// They are left out, with their values.
@@ -314,11 +314,24 @@ words! {
     }
 }
 
-/// The details of [`Syntax::Csv`].
+/// The header of a file of CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// None. In [`Syntax::QuotedCsv`], as [`Header::InOrder`].
+    None,
+    /// The names of all columns, in their order.
+    InOrder,
+    /// The names of columns in any order, each of which may be absent if [`Spelling::may_be_absent`] says so.
+    ByName,
+}
+
+/// The details of [`Syntax::Csv`]; of [`Syntax::QuotedCsv`], only those of its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Csv {
     /// Whether the first line that is no comment has the published names of the columns.
-    pub header: bool,
+    pub header: Header,
+    /// What becomes of columns of a header that the table doesn't have; only with [`Header::ByName`].
+    pub extra: Extra,
     /// The separator between two fields.
     pub separator: Separator,
     /// The first byte of lines that are no rows.
@@ -332,7 +345,8 @@ pub struct Csv {
 impl Csv {
     /// Commas, and nothing but rows.
     pub const PLAIN: Self = Self {
-        header: false,
+        header: Header::None,
+        extra: Extra::Refuse,
         separator: Separator::Byte(b','),
         comment: None,
         bom: false,

@@ -44,7 +44,8 @@ pub(super) fn verify_values(
         let found = archive.part(part.file_number)?;
         let mut text = SourceText::of_member(&file.path, &file.order, found)?;
         let path = text.member.clone().unwrap_or_default();
-        let order = file.order.of_file(&path)?;
+        let found = text.order.clone();
+        let order = found.as_ref().unwrap_or(&file.order).of_file(&path)?;
         let mut rows = PartRows::new(&mut text, &order, range, rejects)?;
         let place = file.path.join(&path);
         return compare_rows(&file.context, &order, &place, part, output, &mut rows);
@@ -56,15 +57,10 @@ pub(super) fn verify_values(
             false => SourceText::open(&file.context, &file.path, &file.order)?,
         }),
     };
-    let mut rows = PartRows::new(text, &file.order, range, rejects)?;
-    compare_rows(
-        &file.context,
-        &file.order,
-        &file.path,
-        part,
-        output,
-        &mut rows,
-    )
+    let found = text.order.clone();
+    let order = found.as_ref().unwrap_or(&file.order);
+    let mut rows = PartRows::new(text, order, range, rejects)?;
+    compare_rows(&file.context, order, &file.path, part, output, &mut rows)
 }
 
 /// Compares the size and the digest of a source with those that the part was made from.

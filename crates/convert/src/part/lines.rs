@@ -10,7 +10,7 @@ use tracelake_core::words::first_few;
 use tracelake_encode::syntax::{
     ArrayPlace, BYTE_ORDER_MARK, ChunkRecords, NoArray, Selector, Splitting,
 };
-use tracelake_schema::{Csv, Syntax};
+use tracelake_schema::{Csv, Header, Syntax};
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
 
 use crate::fit::is_json;
@@ -109,7 +109,8 @@ impl<'a> Lines<'a> {
             source,
             order,
             ending: None,
-            header: order.table.syntax == Syntax::QuotedCsv || order.table.csv.header,
+            header: order.table.syntax == Syntax::QuotedCsv
+                || order.table.csv.header != Header::None,
             comments: 0,
             array: (ArrayPlace::Start, 0),
             accepted_header: false,
@@ -271,7 +272,7 @@ impl<'a> Lines<'a> {
             }
             before.bytes = BYTE_ORDER_MARK.len();
         }
-        if !header && is_first && self.order.accept.header {
+        if header == Header::None && is_first && self.order.accept.header {
             let line = before.next_line(lines);
             self.accepted_header = self.order.is_header(without_ending(line));
             if self.accepted_header {
@@ -296,7 +297,7 @@ impl<'a> Lines<'a> {
 
     /// Checks the header of plain CSV: a line without its ending, in the chunk `lines` and of this number.
     fn check_header(&self, line: &[u8], lines: &[u8], number: u64) -> Result<()> {
-        if self.order.is_header(line) {
+        if self.order.is_found || self.order.is_header(line) {
             return Ok(());
         }
         if let Some(magic) = Magic::of(lines) {

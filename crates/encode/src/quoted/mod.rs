@@ -109,7 +109,7 @@ impl QuotedRecords {
     pub(crate) fn take_header(
         &mut self,
         chunk: &[u8],
-        order: &[Field],
+        order: &FieldOrder,
         ending: LineEnding,
     ) -> Result<(), (usize, String)> {
         let Some(range) = self.ranges.first() else {
@@ -121,7 +121,12 @@ impl QuotedRecords {
             None => self.fields_of(0, raw, ending),
         };
         let names = checked.map_err(|reject| (reject.field().start, reject.fault.to_string()))?;
-        for (at, field) in order.iter().enumerate() {
+        // Fields that were found by their names are those of the header.
+        let expected = match order.is_found {
+            true => &[][..],
+            false => &order.fields[..],
+        };
+        for (at, field) in expected.iter().enumerate() {
             let expected = &field.column.content;
             let (start, found) = match names.get(at) {
                 Some((range, name)) => (range.start, Some(*name)),
@@ -138,11 +143,11 @@ impl QuotedRecords {
                 return Err((start, reason));
             }
         }
-        if let Some((range, name)) = names.get(order.len()) {
+        if let Some((range, name)) = names.get(order.fields.len()) {
             let reason = format!(
                 "the header has {} where the table has {}; the first of them too many is '{}'",
                 several(names.len() as u64, "field"),
-                order.len(),
+                order.fields.len(),
                 escape(name, SHOWN)
             );
             return Err((range.start, reason));

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
+use super::files::header;
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
 use super::spec::{CaptureSpec, ColumnSpec, FamilySpec, TableSpec};
 use super::spelling::{OfTable, Zones, zones};
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
-use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax, Zone};
+use crate::{Code, Column, Files, Header, Kind, Range, Sentinel, Syntax, Zone};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
@@ -95,7 +96,7 @@ impl Shared {
         }
         unique("column", names())?;
         // A header may have a name twice: the columns of plain CSV are known by their places.
-        if !table.csv.as_ref().is_some_and(|csv| csv.header) {
+        if header(table) != Header::InOrder {
             let contents = table.column.iter().map(content);
             unique("content", contents)?;
         }
@@ -103,6 +104,7 @@ impl Shared {
         for column in &table.column {
             let read = self.column(column, &of_table, traces);
             let mut read = read.within_named(&column.name)?;
+            may_be_absent(column, table).within_named(&column.name)?;
             let capture = capture(column, table, read.kind);
             read.spelling.capture = capture.within_named(&column.name)?;
             columns.push(Arc::new(read));
@@ -241,6 +243,27 @@ fn doc(column: &ColumnSpec) -> Result<String> {
         (None, "") => Ok(format!("{}.", &*column.name)),
         (None, content) => prose(&format!("{content}.")),
     }
+}
+
+/// Checks that a column which a header may lack can be found by its name, and NULL.
+fn may_be_absent(column: &ColumnSpec, table: &TableSpec) -> Result<()> {
+    let may_be = |column: &ColumnSpec| column.may_be_absent;
+    ensure!(
+        !column.field.iter().any(may_be),
+        "may_be_absent: a header has no fields of structs and lists"
+    );
+    if !may_be(column) {
+        return Ok(());
+    }
+    ensure!(
+        header(table) == Header::ByName,
+        "may_be_absent: only with header = \"by-name\" in [table.csv]"
+    );
+    ensure!(
+        !column.mandatory && column.capture.is_none(),
+        "may_be_absent: such a column is not mandatory, and has no capture"
+    );
+    Ok(())
 }
 
 /// The capture of the file's name that a column names.

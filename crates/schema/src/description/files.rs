@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::fault::{Result, Within, bail, ensure};
-use super::spec::{CaptureSpec, TableSpec};
+use super::spec::{CaptureSpec, FoundBy, HeaderSpec, TableSpec};
 use super::words::{identifier, unique};
 use crate::naming::Piece;
-use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, SeparatorText, Syntax};
+use crate::{
+    Capture, Csv, Extra, Files, Header, NamePattern, Naming, Separator, SeparatorText, Syntax,
+};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
 /// how much memory a plan takes.
@@ -257,12 +259,35 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
     })
 }
 
-/// The details of plain CSV.
+/// How the columns of a table are found in a header.
+pub(super) fn header(spec: &TableSpec) -> Header {
+    match spec.csv.as_ref().and_then(|csv| csv.header) {
+        Some(HeaderSpec::Found(FoundBy::ByName)) => Header::ByName,
+        Some(HeaderSpec::Is(true)) => Header::InOrder,
+        Some(HeaderSpec::Is(false)) | None => Header::None,
+    }
+}
+
+/// The details of CSV.
 pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
+    let header = header(spec);
     let Some(csv) = &spec.csv else {
         return Ok(Csv::PLAIN);
     };
-    ensure!(spec.syntax == Syntax::Csv, "csv: only for syntax = \"csv\"");
+    let is_quoted = spec.syntax == Syntax::QuotedCsv && header == Header::ByName;
+    ensure!(
+        spec.syntax == Syntax::Csv || is_quoted,
+        "csv: only for syntax = \"csv\", or with header = \"by-name\" for syntax = \"quoted-csv\""
+    );
+    let of_lines = csv.separator.is_some() || csv.comment.is_some() || csv.bom || csv.trim;
+    ensure!(
+        !is_quoted || !of_lines,
+        "csv: separator, comment, bom and trim are for syntax = \"csv\""
+    );
+    ensure!(
+        csv.extra == Extra::Refuse || header == Header::ByName,
+        "csv: extra: only with header = \"by-name\""
+    );
     let separator = match csv.separator.as_deref() {
         None => Separator::Byte(b','),
         Some(text) => separator(text)?,
@@ -282,7 +307,8 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         "csv: trim: separator = \"{BLANKS}\" leaves no blanks around a field"
     );
     Ok(Csv {
-        header: csv.header,
+        header,
+        extra: csv.extra,
         separator,
         comment,
         bom: csv.bom,

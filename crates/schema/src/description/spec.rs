@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::fault::Name;
 use super::short::ShortColumns;
 use crate::{
-    Archive, Bins, CellShards, Cells, Code, Files, Json, Known, Obfuscation, Plot, Published,
-    PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax, Zone,
+    Archive, Bins, CellShards, Cells, Code, Extra, Files, Json, Known, Obfuscation, Plot,
+    Published, PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax, Zone,
 };
 
 /// One file: the versions of a data set and the tables that they share.
@@ -241,14 +241,33 @@ pub(super) struct TableSpec {
     pub(super) columns: ShortColumns,
 }
 
+/// Whether there is a header, and how columns are found in it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged, expecting = "not true, false or \"by-name\"")]
+pub(super) enum HeaderSpec {
+    Is(bool),
+    Found(FoundBy),
+}
+
+/// How columns are found in a header.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FoundBy {
+    ByName,
+}
+
 /// [`crate::Csv`], and the spellings of NULL.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CsvSpec {
-    /// Whether the first line has the published names of the columns.
+    /// Whether the first line has the published names of the columns, or which of them by name.
+    pub(super) header: Option<HeaderSpec>,
+    /// What becomes of columns that no column is for.
     #[serde(default)]
-    pub(super) header: bool,
+    pub(super) extra: Extra,
     /// What is between two fields, or `blanks`.
     pub(super) separator: Option<String>,
     /// The character that lines begin with which are no rows.
@@ -342,6 +361,9 @@ pub(super) struct ColumnSpec {
     pub(super) within: Option<(f64, f64)>,
     /// The number that all integers are multiples of.
     pub(super) multiple_of: Option<i64>,
+    /// Whether a header may lack the column.
+    #[serde(default)]
+    pub(super) may_be_absent: bool,
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(super) absent_in: Vec<String>,

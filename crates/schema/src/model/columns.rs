@@ -150,6 +150,8 @@ pub struct Spelling {
     pub words: Arc<[(String, bool)]>,
     /// Names of zones that a date-time may end with, and their offsets from UTC in minutes.
     pub zones: Arc<[(String, i64)]>,
+    /// Whether the header of a file may lack the column, which is then NULL in all of its rows.
+    pub may_be_absent: bool,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
     pub capture: Option<String>,
 }

@@ -313,6 +313,7 @@ proptest! {
     fn both_readers_agree(
         (cells, json) in object(&TABLE.columns, None),
         choices in prop::collection::vec(any::<u8>(), 1..20),
+        extra in (any::<prop::sample::Index>(), "0|-1.5e3|null|true|\"x\"|\\[\\]|\\[1,\\{\"a\":\\[\"\\}\"\\]\\}\\]"),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..3),
     ) {
         let line = json.to_string().into_bytes();
@@ -323,6 +324,16 @@ proptest! {
         let found = row(&respelled, &spelled).unwrap().cells;
         prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
         read_columns(&respelled, &spelled);
+        // Names that no column has, in front of others: both readers ignore them, or neither.
+        let (start, extra) = extra;
+        let mut starts = line.iter().enumerate().filter(|(_, byte)| **byte == b'{');
+        if is_plain && let Some((at, _)) = starts.nth(start.index(line.iter().filter(|byte| **byte == b'{').count())) {
+            let has_names = line[at + 1] != b'}';
+            let extra = format!("\"other\":{extra}{}", if has_names { "," } else { "" });
+            let more = [&line[..=at], extra.as_bytes(), &line[at + 1..]].concat();
+            prop_assert!(read_columns(&more, &ignoring()));
+            prop_assert!(!read_directly(&more));
+        }
         let mut line = if choices[0] % 2 > 0 { respelled } else { line };
         let bytes = b"{}[]\",:\\0-.e 1nt";
         for (index, byte, change) in changes {
