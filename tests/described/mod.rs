@@ -17,6 +17,7 @@ mod parquet;
 mod short;
 mod spellings;
 mod tutorial;
+mod wide;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Which field of a file is which column of its table.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use tracelake_schema::{Column, Extra, Kind, Table};
@@ -135,6 +135,8 @@ pub struct Field {
     pub index: Option<usize>,
     /// Its column.
     pub column: Arc<Column>,
+    /// Which item it is of its column, if that is a list of fields.
+    pub item: Option<u32>,
     /// Whether it may not be empty.
     pub mandatory: bool,
 }
@@ -151,8 +153,26 @@ impl Field {
         Self {
             index: None,
             column: Arc::clone(column),
+            item: None,
             mandatory: false,
         }
+    }
+
+    /// Its published name.
+    #[must_use]
+    pub fn content(&self) -> Cow<'_, str> {
+        match (self.item, &self.column.spelling.run) {
+            (Some(item), Some(run)) => run.name(item),
+            _ => Cow::Borrowed(&self.column.content),
+        }
+    }
+
+    /// The column of its value: its own, or the item of a list of fields.
+    #[inline]
+    #[must_use]
+    pub fn of_value(&self) -> &Arc<Column> {
+        let item = self.item.and_then(|_| self.column.fields.first());
+        item.unwrap_or(&self.column)
     }
 
     /// A field of a header that the table doesn't have, and that is ignored.
@@ -166,10 +186,17 @@ impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
     #[must_use]
     pub fn built_in(table: &Arc<Table>, origin: &str) -> Self {
-        let fields = table.fields.iter().map(|&index| Field {
-            index: Some(index),
-            column: Arc::clone(&table.columns[index]),
-            mandatory: table.columns[index].mandatory,
+        let fields = table.row_fields().map(|(index, item)| {
+            let field = Field {
+                index: Some(index),
+                column: Arc::clone(&table.columns[index]),
+                item,
+                mandatory: false,
+            };
+            Field {
+                mandatory: field.of_value().mandatory,
+                ..field
+            }
         });
         Self::new(table, fields.collect(), origin)
     }
@@ -198,13 +225,14 @@ impl FieldOrder {
         names: impl IntoIterator<Item = &'n [u8]>,
     ) -> std::result::Result<Self, HeaderFault> {
         let known = self.fields.iter().enumerate();
-        let known: BTreeMap<&[u8], usize> = known
-            .map(|(place, field)| (field.column.content.as_bytes(), place))
+        let known: BTreeMap<Cow<'_, str>, usize> = known
+            .map(|(place, field)| (field.content(), place))
             .collect();
+        let known = |name: &[u8]| known.get(str::from_utf8(name).ok()?);
         let mut is_found = vec![false; self.fields.len()];
         let mut fields = Vec::new();
         for (at, name) in names.into_iter().enumerate() {
-            let field = match (known.get(name), self.table.csv.extra) {
+            let field = match (known(name), self.table.csv.extra) {
                 (Some(&place), _) if is_found[place] => return Err(HeaderFault::Double(at)),
                 (Some(&place), _) => {
                     is_found[place] = true;
@@ -215,7 +243,11 @@ impl FieldOrder {
             };
             fields.push(field);
         }
-        let may_lack = |field: &Field| field.column.spelling.may_be_absent;
+        // A header lacks all of a run, or nothing of it.
+        let begun: BTreeSet<&str> = fields.iter().map(|field| &*field.column.name).collect();
+        let may_lack = |field: &Field| {
+            field.column.spelling.may_be_absent && !begun.contains(&*field.column.name)
+        };
         let mut places = self.fields.iter().zip(&is_found);
         match places.position(|(field, is_found)| !is_found && !may_lack(field)) {
             Some(missing) => Err(HeaderFault::Missing(missing)),
@@ -283,8 +315,14 @@ impl FieldOrder {
     #[must_use]
     pub fn is_header(&self, line: &[u8]) -> bool {
         let found = self.table.csv.fields(line);
-        let names = self.fields.iter().map(|field| &*field.column.content);
-        found.map(|range| &line[range]).eq(names.map(str::as_bytes))
+        let mut names = self.fields.iter().map(Field::content);
+        let mut found = found.map(|range| &line[range]);
+        loop {
+            match (found.next(), names.next()) {
+                (Some(found), Some(name)) if found == name.as_bytes() => {}
+                (found, name) => return found.is_none() && name.is_none(),
+            }
+        }
     }
 
     /// This order after an index, if a text whose first line has these fields has one: it is one field more than the

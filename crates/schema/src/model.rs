@@ -2,6 +2,7 @@
 
 mod columns;
 mod queries;
+mod run;
 mod words;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
 };
 pub use queries::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+pub use run::Run;
 
 /// One published data set in one version.
 #[derive(Debug, Clone, PartialEq)]
@@ -411,6 +413,25 @@ impl Table {
             time: None,
             synthetic: String::new(),
         }
+    }
+
+    /// The fields of a row of text, in order: the index of the column of each, and the item that the field is, if the
+    /// column is a list of fields.
+    pub fn row_fields(&self) -> impl Iterator<Item = (usize, Option<u32>)> {
+        self.fields.iter().flat_map(|&index| {
+            let run = self.columns[index].spelling.run.as_ref();
+            let alone = run.is_none().then_some((index, None));
+            let items = 0..run.map_or(0, Run::count);
+            alone
+                .into_iter()
+                .chain(items.map(move |item| (index, Some(item))))
+        })
+    }
+
+    /// The number of fields in a row of text.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.row_fields().count()
     }
 
     /// Finds a column by its name in the lake, with its index.

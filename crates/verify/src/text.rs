@@ -5,7 +5,7 @@
 //! line doesn't fill the memory.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -197,10 +197,10 @@ impl SourceText {
     }
 
     /// The names that a header has.
-    fn names<'a>(&self, order: &'a FieldOrder) -> Vec<&'a str> {
-        let names = order.fields.iter().map(|field| &*field.column.content);
+    fn names<'a>(&self, order: &'a FieldOrder) -> Vec<Cow<'a, str>> {
+        let names = order.fields.iter().map(Field::content);
         self.has_index
-            .then_some("")
+            .then_some(Cow::Borrowed(""))
             .into_iter()
             .chain(names)
             .collect()
@@ -214,7 +214,7 @@ impl SourceText {
         let split = fields.split(without_line_end(&header));
         let record = split.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
         if order.table.csv.header == Header::ByName {
-            let is_named = order.fields.iter().any(|it| it.column.content.is_empty());
+            let is_named = order.fields.iter().any(|it| it.content().is_empty());
             self.has_index = order.accept.index && record.get(0) == Some(b"") && !is_named;
             let names = record.iter().skip(usize::from(self.has_index));
             let found = by_name(order, &names.collect::<Vec<_>>());
@@ -222,10 +222,8 @@ impl SourceText {
                 Some(found.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?);
             return Ok(());
         }
-        if record
-            .iter()
-            .eq(self.names(order).into_iter().map(str::as_bytes))
-        {
+        let names = self.names(order);
+        if record.iter().eq(names.iter().map(|name| name.as_bytes())) {
             return Ok(());
         }
         Err(corrupt("has another header than its table")
@@ -341,14 +339,21 @@ fn by_name(order: &FieldOrder, names: &[&[u8]]) -> std::result::Result<FieldOrde
         places.entry(name).or_default().push(place);
     }
     let mut fields: Vec<Option<Field>> = vec![None; names.len()];
+    let mut absent: BTreeSet<&str> = BTreeSet::new();
     for field in &order.fields {
-        let name = &field.column.content;
+        let name = field.content();
         match places.remove(name.as_bytes()).as_deref() {
             Some([place]) => fields[*place] = Some(field.clone()),
-            None if field.column.spelling.may_be_absent => {}
+            None if field.column.spelling.may_be_absent => {
+                absent.insert(&field.column.name);
+            }
             None => return Err(format!("has a header without '{name}'")),
             Some(_) => return Err(format!("has a header with '{name}' twice")),
         }
+    }
+    let mut found = fields.iter().flatten();
+    if let Some(field) = found.find(|field| absent.contains(&*field.column.name)) {
+        return Err(format!("has a header with a part of {}", field.column.name));
     }
     if !places.is_empty() && order.table.csv.extra == Extra::Refuse {
         return Err("has a header with other names than its table".to_owned());

@@ -1,10 +1,11 @@
 //! The beginning of a text: its header, and what is accepted there that isn't as published.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use csv::{ByteRecord, ReaderBuilder};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_core::field_order::{FieldOrder, HeaderFault};
+use tracelake_core::field_order::{Field, FieldOrder, HeaderFault};
 use tracelake_encode::syntax::BYTE_ORDER_MARK;
 use tracelake_schema::{Header, Syntax};
 use tracelake_source::{Chunk, Source};
@@ -83,10 +84,8 @@ impl<'a> Beginning<'a> {
     /// isn't that, and the message says what is there instead.
     fn find_columns(&mut self, header: &ByteRecord, accepts_index: bool) -> Result<()> {
         let order = &self.order;
-        let is_known = |name: &[u8]| {
-            let mut fields = order.fields.iter();
-            fields.any(|field| field.column.content.as_bytes() == name)
-        };
+        let known: BTreeSet<Cow<'_, str>> = order.fields.iter().map(Field::content).collect();
+        let is_known = |name: &[u8]| str::from_utf8(name).is_ok_and(|name| known.contains(name));
         if !header.iter().any(is_known) {
             return Ok(());
         }
@@ -123,13 +122,13 @@ fn misfit(order: &FieldOrder, names: &[&[u8]], fault: HeaderFault) -> Error {
             "take the published file".to_owned(),
         ),
         HeaderFault::Missing(field) => {
-            let column = &order.fields[field].column;
+            let field = &order.fields[field];
             (
-                format!("the header lacks the column '{}'", column.content),
+                format!("the header lacks the column '{}'", field.content()),
                 format!(
                     "take the published file; if it never had {0}, write may_be_absent = true for {0} in the \
                      description",
-                    column.name
+                    field.column.name
                 ),
             )
         }

@@ -1,10 +1,11 @@
 //! A text in chunks of whole lines, split into records, and its parts one after the other.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::FieldOrder;
+use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::first_few;
 use tracelake_encode::syntax::{
@@ -322,7 +323,7 @@ impl<'a> Lines<'a> {
         if line.starts_with(BYTE_ORDER_MARK) {
             return (0, Fault::ByteOrderMark.to_string());
         }
-        let mut names = self.order.fields.iter().map(|field| &*field.column.content);
+        let mut names = self.order.fields.iter().map(Field::content);
         for (number, range) in self.order.table.csv.fields(line).enumerate() {
             let (number, at) = (number + 1, range.start);
             let found = &line[range];
@@ -361,12 +362,8 @@ impl<'a> Lines<'a> {
     /// Advises what to do about a first line that isn't the published header.
     fn advice(&self, line: &[u8]) -> String {
         let separator = self.order.table.csv.separator;
-        let names: Vec<&str> = self
-            .order
-            .fields
-            .iter()
-            .map(|field| &*field.column.content)
-            .collect();
+        let fields = self.order.fields.iter();
+        let names: Vec<Cow<'_, str>> = fields.map(Field::content).collect();
         if self.order.is_header_after_index(line) {
             return "pass --accept index to leave the unnamed first column out".to_owned();
         }
@@ -396,7 +393,7 @@ impl<'a> Lines<'a> {
         }
         format!(
             "the first line has to be the published header, which is {}: take the published file",
-            first_few(&names, |name| (*name).to_owned())
+            first_few(&names, ToString::to_string)
         )
     }
 }

@@ -156,14 +156,14 @@ pub(super) struct TraceSpec {
     pub(super) published: Option<String>,
 }
 
-/// The values of a capture.
+/// The values of a capture, or the names of columns.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(
     untagged,
     expecting = "a list of values, or a range such as \"00..23\""
 )]
-pub(super) enum CaptureSpec {
+pub(super) enum ValuesSpec {
     Values(Vec<String>),
     Range(String),
 }
@@ -191,7 +191,7 @@ pub(super) struct TableSpec {
     pub(super) first: Option<u32>,
     /// The values of captures in the names.
     #[serde(default)]
-    pub(super) captures: BTreeMap<String, CaptureSpec>,
+    pub(super) captures: BTreeMap<String, ValuesSpec>,
     /// How a row is written in its files.
     #[serde(default)]
     pub(super) syntax: Syntax,
@@ -342,6 +342,8 @@ pub(super) struct ColumnSpec {
     /// The parts of a struct, or the one item of a list.
     #[serde(default)]
     pub(super) field: Vec<ColumnSpec>,
+    /// The columns of the file that are the items of a list.
+    pub(super) columns: Option<ValuesSpec>,
     /// The publisher's change to its values.
     #[serde(default)]
     pub(super) obfuscation: Obfuscation,
