@@ -89,7 +89,7 @@ impl Plan {
     /// The order of the fields in a file of a table, with the values that its path gives to columns.
     ///
     /// # Errors
-    /// [`ErrorKind::Misfit`](tracelake_core::ErrorKind::Misfit) if it isn't a path of the table's.
+    /// [`ErrorKind::Misfit`] if it isn't a path of the table's.
     pub fn order_of<'a>(&self, table: &'a TablePlan, source: &str) -> Result<Cow<'a, FieldOrder>> {
         table.order.of_file(&format!("{}/{source}", self.above))
     }
