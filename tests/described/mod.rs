@@ -10,12 +10,14 @@ mod days;
 mod door;
 mod drafts;
 mod forms;
+mod headers;
 mod json;
 pub(crate) mod language;
 mod parquet;
 mod short;
 mod spellings;
 mod tutorial;
+mod wide;
 
 use std::fs;
 use std::path::PathBuf;

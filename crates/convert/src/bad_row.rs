@@ -482,7 +482,7 @@ impl BadRow<'_> {
             _ => None,
         };
         let fits = |table: &'static Arc<Table>| match found {
-            Some(fields) => table.fields.len() == fields,
+            Some(fields) => table.width() == fields,
             None => **table != *order.whole && fits_row(table, &self.raw),
         };
         let trace = TRACES
@@ -509,7 +509,7 @@ impl BadRow<'_> {
             .iter()
             .filter(|trace| trace.tables.iter().any(|other| **other == *order.whole))
             .flat_map(|trace| &trace.tables)
-            .filter(|table| table.fields.len() == found as usize)
+            .filter(|table| table.width() == found as usize)
             .map(|table| &*table.name)
             .collect();
         let others: Vec<&str> = tables.into_iter().collect();

@@ -16,7 +16,7 @@ use tracelake_core::fault::Fault;
 use tracelake_core::words::several;
 use tracelake_encode::value;
 use tracelake_location::Location;
-use tracelake_schema::{Column, Extra, Kind, Syntax, TRACES, Table};
+use tracelake_schema::{Column, Extra, Header, Kind, Syntax, TRACES, Table};
 use tracelake_source::{Chunk, Source};
 
 /// The bits from which on values alone tell the table. Of files of random columns, not one in eight thousand even fits (see
@@ -147,7 +147,7 @@ pub(crate) fn fit(table: &Table, head: &Head, listed: Option<usize>) -> Fit {
         Syntax::QuotedCsv if is_header(table, first) => Fit::of(Level::Names),
         Syntax::QuotedCsv | Syntax::Parquet => Fit::of(Level::Nothing),
         Syntax::Csv => match listed {
-            Some(fields) if fields == table.fields.len() => Fit::of(Level::Fields),
+            Some(fields) if fields == table.width() => Fit::of(Level::Fields),
             Some(_) => Fit::of(Level::Syntax),
             None => fit_csv(table, head),
         },
@@ -162,7 +162,7 @@ pub(crate) fn fits_row(table: &Table, row: &[u8]) -> bool {
 fn fit_csv(table: &Table, head: &Head) -> Fit {
     let has_names = is_header(table, head.first());
     let count = table.csv.fields(head.first()).count();
-    if count != table.fields.len() || table.csv.header && !has_names {
+    if count != table.width() || table.csv.header != Header::None && !has_names {
         let level = if has_names {
             Level::Names
         } else {
@@ -203,15 +203,17 @@ fn fit_row(
     columns: &mut [ColumnFit],
 ) -> std::result::Result<(), String> {
     let fields: Vec<_> = table.csv.fields(row).collect();
-    if fields.len() != table.fields.len() {
-        let expected = table.fields.len();
+    if fields.len() != table.width() {
+        let expected = table.width();
         return Err(format!(
             "there are {} and not {expected}",
             several(fields.len() as u64, "field")
         ));
     }
-    for ((range, &index), fit) in fields.into_iter().zip(&table.fields).zip(columns) {
-        let (column, field) = (&table.columns[index], &row[range]);
+    let known = table.row_fields();
+    for ((range, (index, item)), fit) in fields.into_iter().zip(known).zip(columns) {
+        let (whole, field) = (&table.columns[index], &row[range]);
+        let column = item.and_then(|_| whole.fields.first()).unwrap_or(whole);
         match weigh(column, field) {
             Ok(None) => {}
             Ok(Some(weight)) => fit.add(weight),
@@ -406,7 +408,7 @@ pub(crate) fn is_json_array(row: &[u8]) -> bool {
 fn is_header(table: &Table, line: &[u8]) -> bool {
     let found = plain_fields(line);
     let named = count_named(table, &found);
-    let fields = table.fields.len();
+    let fields = table.width();
     named >= fields.min(3) && named * 4 >= fields * 3 && named * 4 >= found.len() * 3
 }
 
@@ -492,7 +494,7 @@ mod tests {
 
     #[test]
     fn a_header_names_the_fields_in_any_spelling() {
-        let named = |table: &Table| table.syntax == Syntax::Csv && table.fields.len() > 3;
+        let named = |table: &Table| table.syntax == Syntax::Csv && table.width() > 3;
         for (trace, table) in all().filter(|(_, table)| named(table)) {
             let fields = table.fields.iter().map(|&index| &table.columns[index]);
             let names: Vec<String> = fields.map(|column| column.name.to_uppercase()).collect();

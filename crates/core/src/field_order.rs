@@ -1,9 +1,10 @@
 //! Which field of a file is which column of its table.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use tracelake_schema::{Column, Kind, Table};
+use tracelake_schema::{Column, Extra, Kind, Table};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::Accept;
@@ -26,6 +27,19 @@ pub struct FieldOrder {
     pub captured: Vec<(usize, String)>,
     /// Deviations from the published form that are accepted.
     pub accept: Accept,
+    /// Whether the fields are those of a file, found by the names in its header.
+    pub is_found: bool,
+}
+
+/// Why the columns of a table can't be found by the names in a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeaderFault {
+    /// No column has the name at this place, from 0.
+    Unknown(usize),
+    /// The column of the name at this place was before it.
+    Double(usize),
+    /// The header lacks this field of [`FieldOrder::fields`].
+    Missing(usize),
 }
 
 /// Which rows of a table a lake has: those that all rules select.
@@ -121,6 +135,8 @@ pub struct Field {
     pub index: Option<usize>,
     /// Its column.
     pub column: Arc<Column>,
+    /// Which item it is of its column, if that is a list of fields.
+    pub item: Option<u32>,
     /// Whether it may not be empty.
     pub mandatory: bool,
 }
@@ -128,14 +144,59 @@ pub struct Field {
 /// The first column of a file that pandas saved, which no table has.
 static INDEX: LazyLock<Arc<Column>> = LazyLock::new(|| Arc::new(Column::plain("", Kind::Text)));
 
+/// A column of a header that the table doesn't have, and that is ignored.
+static IGNORED: LazyLock<Arc<Column>> = LazyLock::new(|| Arc::new(Column::plain("", Kind::Text)));
+
+impl Field {
+    /// A field of a column that the lake doesn't have.
+    fn left_out(column: &Arc<Column>) -> Self {
+        Self {
+            index: None,
+            column: Arc::clone(column),
+            item: None,
+            mandatory: false,
+        }
+    }
+
+    /// Its published name.
+    #[must_use]
+    pub fn content(&self) -> Cow<'_, str> {
+        match (self.item, &self.column.spelling.run) {
+            (Some(item), Some(run)) => run.name(item),
+            _ => Cow::Borrowed(&self.column.content),
+        }
+    }
+
+    /// The column of its value: its own, or the item of a list of fields.
+    #[inline]
+    #[must_use]
+    pub fn of_value(&self) -> &Arc<Column> {
+        let item = self.item.and_then(|_| self.column.fields.first());
+        item.unwrap_or(&self.column)
+    }
+
+    /// A field of a header that the table doesn't have, and that is ignored.
+    #[must_use]
+    pub fn ignored() -> Self {
+        Self::left_out(&IGNORED)
+    }
+}
+
 impl FieldOrder {
     /// The order that a table has where no `schema.csv` says otherwise.
     #[must_use]
     pub fn built_in(table: &Arc<Table>, origin: &str) -> Self {
-        let fields = table.fields.iter().map(|&index| Field {
-            index: Some(index),
-            column: Arc::clone(&table.columns[index]),
-            mandatory: table.columns[index].mandatory,
+        let fields = table.row_fields().map(|(index, item)| {
+            let field = Field {
+                index: Some(index),
+                column: Arc::clone(&table.columns[index]),
+                item,
+                mandatory: false,
+            };
+            Field {
+                mandatory: field.of_value().mandatory,
+                ..field
+            }
         });
         Self::new(table, fields.collect(), origin)
     }
@@ -151,7 +212,64 @@ impl FieldOrder {
             origin: origin.to_owned(),
             captured: Vec::new(),
             accept: Accept::default(),
+            is_found: false,
         }
+    }
+
+    /// This order for a file whose header has these names: its fields are those of the header.
+    ///
+    /// # Errors
+    /// When a name isn't one of the table, or one is missing that may not be absent.
+    pub fn by_name<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n [u8]>,
+    ) -> std::result::Result<Self, HeaderFault> {
+        let known = self.fields.iter().enumerate();
+        let known: BTreeMap<Cow<'_, str>, usize> = known
+            .map(|(place, field)| (field.content(), place))
+            .collect();
+        let known = |name: &[u8]| known.get(str::from_utf8(name).ok()?);
+        let mut is_found = vec![false; self.fields.len()];
+        let mut fields = Vec::new();
+        for (at, name) in names.into_iter().enumerate() {
+            let field = match (known(name), self.table.csv.extra) {
+                (Some(&place), _) if is_found[place] => return Err(HeaderFault::Double(at)),
+                (Some(&place), _) => {
+                    is_found[place] = true;
+                    self.fields[place].clone()
+                }
+                (None, Extra::Ignore) => Field::ignored(),
+                (None, Extra::Refuse) => return Err(HeaderFault::Unknown(at)),
+            };
+            fields.push(field);
+        }
+        // A header lacks all of a run, or nothing of it.
+        let begun: BTreeSet<&str> = fields.iter().map(|field| &*field.column.name).collect();
+        let may_lack = |field: &Field| {
+            field.column.spelling.may_be_absent && !begun.contains(&*field.column.name)
+        };
+        let mut places = self.fields.iter().zip(&is_found);
+        match places.position(|(field, is_found)| !is_found && !may_lack(field)) {
+            Some(missing) => Err(HeaderFault::Missing(missing)),
+            None => Ok(self.clone().of_header(fields)),
+        }
+    }
+
+    /// This order with the fields of a header.
+    #[must_use]
+    pub fn of_header(mut self, fields: Vec<Field>) -> Self {
+        let RowRules { sample, time } = &mut self.rules;
+        let rules = [
+            sample.as_mut().map(|rule| &mut rule.field),
+            time.as_mut().map(|rule| &mut rule.field),
+        ];
+        for rule in rules.into_iter().flatten() {
+            let mut fields = fields.iter();
+            rule.position = fields.position(|field| field.column.name == rule.column.name);
+        }
+        self.fields = fields;
+        self.is_found = true;
+        self
     }
 
     /// The order for a file of this path: with the values that its name gives to columns.
@@ -197,8 +315,14 @@ impl FieldOrder {
     #[must_use]
     pub fn is_header(&self, line: &[u8]) -> bool {
         let found = self.table.csv.fields(line);
-        let names = self.fields.iter().map(|field| &*field.column.content);
-        found.map(|range| &line[range]).eq(names.map(str::as_bytes))
+        let mut names = self.fields.iter().map(Field::content);
+        let mut found = found.map(|range| &line[range]);
+        loop {
+            match (found.next(), names.next()) {
+                (Some(found), Some(name)) if found == name.as_bytes() => {}
+                (found, name) => return found.is_none() && name.is_none(),
+            }
+        }
     }
 
     /// This order after an index, if a text whose first line has these fields has one: it is one field more than the
@@ -212,12 +336,7 @@ impl FieldOrder {
     /// This order after an index.
     #[must_use]
     pub fn with_index(mut self) -> Self {
-        let index = Field {
-            index: None,
-            column: Arc::clone(&INDEX),
-            mandatory: false,
-        };
-        self.fields.insert(0, index);
+        self.fields.insert(0, Field::left_out(&INDEX));
         let RowRules { sample, time } = &mut self.rules;
         let fields = [
             sample.as_mut().map(|rule| &mut rule.field),

@@ -34,6 +34,7 @@ mod quoted;
 pub mod reject;
 pub mod row_fields;
 mod rows;
+mod run_fields;
 #[cfg(test)]
 mod samples;
 mod selection;

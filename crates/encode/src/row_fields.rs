@@ -28,7 +28,7 @@ pub(crate) struct LeafFields {
 }
 
 impl LeafFields {
-    fn new(most: MaxLevels) -> Self {
+    pub(crate) fn new(most: MaxLevels) -> Self {
         Self {
             levels: Levels::new(most),
             offsets: Vec::new(),

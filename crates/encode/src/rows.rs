@@ -15,6 +15,7 @@ use crate::nodes::{Node, leaves};
 use crate::output::{BlockBuilder, RowSource, parquet_error};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
+use crate::run_fields::{RunFields, RunSource};
 use crate::split::Records;
 use crate::typed_rows::TypedRows;
 use crate::value::OtherSpellings;
@@ -41,6 +42,8 @@ const GROUP: usize = 3;
 enum ValueSource {
     /// A field of the file.
     Field(SourceField),
+    /// Fields of the file that are the items of a list.
+    Run(RunSource),
     /// The name of the file, which gives each row this value.
     Name(Vec<u8>),
     /// Absent: every row is NULL.
@@ -86,11 +89,13 @@ impl RowGroupBuilder {
         most_rows: usize,
     ) -> Self {
         let table = rows.table();
+        let nodes = Node::of(&table.columns);
         let (fields, sources, accept) = match rows {
-            RowSource::Fields(order) => (order.fields.clone(), sources(order), order.accept),
+            RowSource::Fields(order) => {
+                (order.fields.clone(), sources(order, &nodes), order.accept)
+            }
             RowSource::Rows(_) => (Vec::new(), Vec::new(), Accept::default()),
         };
-        let nodes = Node::of(&table.columns);
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
         let columns = with_descriptors.map(|(leaf, descriptor)| {
             column::encoder_of(leaf.column, descriptor.clone(), codec, accept)
@@ -108,9 +113,12 @@ impl RowGroupBuilder {
     }
 }
 
-/// Finds out where the values of each column come from.
-fn sources(order: &FieldOrder) -> Vec<ValueSource> {
-    let columns = (0..order.table.columns.len()).map(|index| {
+/// Finds out where the values of each column come from; `nodes` are those of the columns.
+fn sources(order: &FieldOrder, nodes: &[Node]) -> Vec<ValueSource> {
+    let columns = nodes.iter().enumerate().map(|(index, node)| {
+        if let Some(run) = RunSource::new(order, index, node) {
+            return ValueSource::Run(run);
+        }
         let mut fields = order.fields.iter().enumerate();
         let field = fields.find(|(_, field)| field.index == Some(index));
         match (field, order.captured(index)) {
@@ -144,15 +152,41 @@ impl BlockBuilder for RowGroupBuilder {
         chunk: &[u8],
         records: &Records,
     ) -> Result<Vec<Reject>> {
+        let runs: Vec<Option<RunFields>> = self
+            .sources
+            .iter()
+            .map(|source| match source {
+                ValueSource::Run(run) => Some(run.fields(chunk, records)),
+                _ => None,
+            })
+            .collect();
         let groups: Vec<_> = self
             .columns
             .par_chunks_mut(GROUP)
             .zip(self.sources.par_chunks(GROUP))
-            .map(|(columns, sources)| look_up(columns, sources, chunk, records))
+            .zip(runs.par_chunks(GROUP))
+            .map(|((columns, sources), runs)| look_up(columns, sources, runs, chunk, records))
             .collect();
-        let faults_of = |index: usize| groups[index / GROUP][index % GROUP].faults();
-        let (rejects, faulty) = rejects(&self.fields, faults_of, records);
+        let mut faults: Vec<(usize, usize, Fault)> = Vec::new();
+        let columns = self.sources.iter().zip(&runs).enumerate();
+        for (index, (source, fields)) in columns {
+            let found = groups[index / GROUP][index % GROUP].faults();
+            match (source, fields) {
+                (ValueSource::Run(run), Some(fields)) => run.add_faults(fields, found, &mut faults),
+                (ValueSource::Field(field), _) => {
+                    let placed = found
+                        .iter()
+                        .map(|(record, fault)| (*record, field.position, *fault));
+                    faults.extend(placed);
+                }
+                _ => {}
+            }
+        }
+        let (rejects, faulty) = rejects(&self.fields, faults, records);
         append(groups, &faulty)?;
+        for fields in runs.iter().flatten() {
+            self.others += fields.others(&faulty);
+        }
         self.rows += records.len() - faulty.len();
         Ok(rejects)
     }
@@ -248,19 +282,23 @@ fn encode_error(error: ParquetError) -> Error {
 fn look_up<'a>(
     columns: &'a mut [Box<dyn ColumnEncoder>],
     sources: &'a [ValueSource],
+    runs: &'a [Option<RunFields>],
     chunk: &'a [u8],
     records: &'a Records,
 ) -> Vec<Box<dyn Append + 'a>> {
     let mut started: Vec<_> = columns
         .iter_mut()
-        .zip(sources)
-        .map(|(column, source)| match source {
-            ValueSource::Field(field) => {
+        .zip(sources.iter().zip(runs))
+        .map(|(column, (source, run))| match (source, run) {
+            (_, Some(run)) => column.start(chunk, ChunkFields::Items(run)),
+            (ValueSource::Field(field), None) => {
                 let fields = records.column(field.position, 0..records.len());
                 column.start(chunk, ChunkFields::Records(fields, *field))
             }
-            ValueSource::Name(value) => column.start(chunk, ChunkFields::Name(value)),
-            ValueSource::Absent => column.start(chunk, ChunkFields::Absent),
+            (ValueSource::Name(value), None) => column.start(chunk, ChunkFields::Name(value)),
+            (ValueSource::Run(_) | ValueSource::Absent, None) => {
+                column.start(chunk, ChunkFields::Absent)
+            }
         })
         .collect();
     for start in (0..records.len()).step_by(TILE) {
@@ -273,20 +311,12 @@ fn look_up<'a>(
 }
 
 /// Lists the rejects of a chunk in order, and the numbers of the well-formed records among them.
-/// `faults_of` returns the faults of a column, each with the number of its record.
-pub(crate) fn rejects<'a>(
+/// `faults` are those of all columns, each with the number of its record and the position of its field.
+pub(crate) fn rejects(
     fields: &[Field],
-    faults_of: impl Fn(usize) -> &'a [(usize, Fault)],
+    mut faults: Vec<(usize, usize, Fault)>,
     records: &Records,
 ) -> (Vec<Reject>, Vec<usize>) {
-    let mut faults = Vec::new();
-    for (position, field) in fields.iter().enumerate() {
-        let Some(index) = field.index else {
-            continue;
-        };
-        let found = faults_of(index).iter();
-        faults.extend(found.map(|&(record, fault)| (record, position, fault)));
-    }
     // A field that selects records need not be one of the lake.
     faults.extend_from_slice(records.faults());
     // By row, then by field in the order of the file.
@@ -305,7 +335,12 @@ pub(crate) fn rejects<'a>(
         }
         let (row_start, row_end) = records.record(record);
         let (start, end) = records.field(record, position);
-        let reject = Reject::new(start - row_start..end - row_start, fault)
+        let reject = Reject::new(start - row_start..end - row_start, fault);
+        let reject = match fields[position].item {
+            Some(item) => reject.in_item(item as usize),
+            None => reject,
+        };
+        let reject = reject
             .in_column(&fields[position].column)
             .in_row(row_start..row_end)
             .in_line(line);

@@ -119,9 +119,7 @@ impl ChunkRecords {
             return Err((0, Fault::ByteOrderMark.to_string()));
         }
         match &mut self.offsets {
-            RecordOffsets::QuotedCsv(records) => {
-                records.take_header(lines, &order.fields, self.ending)
-            }
+            RecordOffsets::QuotedCsv(records) => records.take_header(lines, order, self.ending),
             RecordOffsets::Csv(_) | RecordOffsets::Json(_) => Ok(()),
         }
     }

@@ -48,9 +48,9 @@ pub use cells::Cells;
 pub use looks::{Looks, TextPattern};
 pub use model::{
     Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Extra,
-    Figure, Files, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot, Published,
-    PublishedAt, QueryColumn, QueryTable, Range, Reference, Rule, SampleKey, Sentinel, Spelling,
-    Syntax, Table, Trace, Zone,
+    Figure, Files, Header, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot,
+    Published, PublishedAt, QueryColumn, QueryTable, Range, Reference, Rule, Run, SampleKey,
+    Sentinel, Spelling, Syntax, Table, Trace, Zone,
 };
 pub use names::cell_name;
 pub use naming::{Capture, Claim, NamePattern, Naming};

@@ -2,6 +2,7 @@
 
 mod columns;
 mod queries;
+mod run;
 mod words;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
 };
 pub use queries::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+pub use run::Run;
 
 /// One published data set in one version.
 #[derive(Debug, Clone, PartialEq)]
@@ -301,12 +303,12 @@ pub struct Json {
 }
 
 words! {
-    /// What becomes of the names in an object that no column has.
+    /// What becomes of names, in an object or in a header, that no column has.
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[derive(Deserialize, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum Extra {
-        /// The row is bad.
+        /// The row is bad, or the file of the header is refused.
         #[default]
         Refuse = "refuse",
         /// They are left out, with their values.
@@ -314,11 +316,24 @@ words! {
     }
 }
 
-/// The details of [`Syntax::Csv`].
+/// The header of a file of CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// None. In [`Syntax::QuotedCsv`], as [`Header::InOrder`].
+    None,
+    /// The names of all columns, in their order.
+    InOrder,
+    /// The names of columns in any order, each of which may be absent if [`Spelling::may_be_absent`] says so.
+    ByName,
+}
+
+/// The details of [`Syntax::Csv`]; of [`Syntax::QuotedCsv`], only those of its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Csv {
     /// Whether the first line that is no comment has the published names of the columns.
-    pub header: bool,
+    pub header: Header,
+    /// What becomes of columns of a header that the table doesn't have; only with [`Header::ByName`].
+    pub extra: Extra,
     /// The separator between two fields.
     pub separator: Separator,
     /// The first byte of lines that are no rows.
@@ -332,7 +347,8 @@ pub struct Csv {
 impl Csv {
     /// Commas, and nothing but rows.
     pub const PLAIN: Self = Self {
-        header: false,
+        header: Header::None,
+        extra: Extra::Refuse,
         separator: Separator::Byte(b','),
         comment: None,
         bom: false,
@@ -397,6 +413,25 @@ impl Table {
             time: None,
             synthetic: String::new(),
         }
+    }
+
+    /// The fields of a row of text, in order: the index of the column of each, and the item that the field is, if the
+    /// column is a list of fields.
+    pub fn row_fields(&self) -> impl Iterator<Item = (usize, Option<u32>)> {
+        self.fields.iter().flat_map(|&index| {
+            let run = self.columns[index].spelling.run.as_ref();
+            let alone = run.is_none().then_some((index, None));
+            let items = 0..run.map_or(0, Run::count);
+            alone
+                .into_iter()
+                .chain(items.map(move |item| (index, Some(item))))
+        })
+    }
+
+    /// The number of fields in a row of text.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.row_fields().count()
     }
 
     /// Finds a column by its name in the lake, with its index.

@@ -58,11 +58,8 @@ fn chosen_tables<'a>(trace: &'a Trace, table: Option<&'a Table>) -> Vec<&'a Tabl
 
 /// The number of a column's field in a file, counted from 1; `None` if the files lack the column.
 fn field_number(table: &Table, column: usize) -> Option<usize> {
-    table
-        .fields
-        .iter()
-        .position(|index| *index == column)
-        .map(|position| position + 1)
+    let position = table.row_fields().position(|(index, _)| index == column);
+    position.map(|position| position + 1)
 }
 
 /// A column and everything nested in it, each with its path, such as `usage.cpus`. `[]` is the path of

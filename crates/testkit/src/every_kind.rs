@@ -100,7 +100,7 @@ fn spelled(column: &Column) -> Column {
             numbers: is(Kind::Text),
             words: words.into_iter().filter(|_| is(Kind::Boolean)).collect(),
             zones: zones.into_iter().filter(|_| is_zoned).collect(),
-            capture: None,
+            ..Spelling::default()
         },
         ..column.clone()
     }

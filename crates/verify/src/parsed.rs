@@ -3,6 +3,7 @@
 //! JSON, and structs and lists as Python prints them, are read here by separate code. It goes only
 //! as deep as the table does, whatever the text holds.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -88,22 +89,32 @@ pub(super) fn values_of(
         ));
     }
     let mut values = vec![ParsedValue::Null; columns.len()];
+    let mut lists: BTreeMap<usize, Vec<(u32, ParsedValue)>> = BTreeMap::new();
     for (field, text) in order.fields.iter().zip(record) {
         let mut wanted = columns.iter();
         let Some(at) = wanted.position(|column| column.name == field.column.name) else {
             continue;
         };
         let text = str::from_utf8(text).map_err(|error| error.to_string())?;
-        values[at] = match field.column.kind {
-            _ if text.is_empty() || is_null(&field.column, text) => ParsedValue::Null,
+        let column = field.of_value();
+        let value = match column.kind {
+            _ if text.is_empty() || is_null(column, text) => ParsedValue::Null,
             Kind::Struct | Kind::List => {
                 let mut reader = ValueReader::new(text, Syntax::QuotedCsv);
-                let value = reader.value(&field.column)?;
+                let value = reader.value(column)?;
                 reader.end()?;
                 value
             }
             _ => ParsedValue::Text(text.to_owned()),
         };
+        match field.item {
+            None => values[at] = value,
+            Some(item) => lists.entry(at).or_default().push((item, value)),
+        }
+    }
+    for (at, mut items) in lists {
+        items.sort_by_key(|(item, _)| *item);
+        values[at] = ParsedValue::List(items.into_iter().map(|(_, value)| value).collect());
     }
     Ok(values)
 }

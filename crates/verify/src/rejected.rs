@@ -89,6 +89,7 @@ impl RejectedText<'_> {
             }
             _ => return self.unknown(order, given, reason),
         };
+        let expected_column = expected_column.as_deref();
         let is_same = (column, reason) == (expected_column, expected.as_str());
         (!is_same).then(|| differs(&given, &described(expected_column, &expected)))
     }
@@ -263,18 +264,26 @@ fn is_left_out(order: &FieldOrder, column: Option<&str>) -> bool {
 }
 
 /// The column and the reason of the first fault in a row of CSV, in a column that the lake has.
-fn first_fault<'a>(order: &'a FieldOrder, fields: &ByteRecord) -> Option<(&'a str, String)> {
+fn first_fault(order: &FieldOrder, fields: &ByteRecord) -> Option<(String, String)> {
     let in_lake = order.fields.iter().zip(fields);
     let mut in_lake = in_lake.filter(|(field, _)| field.index.is_some());
     in_lake.find_map(|(field, text)| {
         let fault = plain_fault(order, field, text)?;
-        Some((&*field.column.name, with_value(fault, text)))
+        Some((name_of(field), with_value(fault, text)))
     })
+}
+
+/// The name of a field in a rejects file: that of its column, with the item of it if it's a list of fields.
+fn name_of(field: &Field) -> String {
+    let item = field
+        .item
+        .map_or_else(String::new, |item| format!("[{item}]"));
+    format!("{}{item}", field.column.name)
 }
 
 /// The fault of a field of CSV.
 fn plain_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
-    let column = &field.column;
+    let column = field.of_value();
     if text.is_empty() || column.spelling.is_null(text) {
         return field.mandatory.then_some(Fault::Empty);
     }
@@ -293,21 +302,22 @@ fn plain_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> 
 
 /// The fault of a field of quoted CSV that is no struct and no list.
 fn quoted_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
-    if text.is_empty() || field.column.spelling.is_null(text) {
+    let column = field.of_value();
+    if text.is_empty() || column.spelling.is_null(text) {
         return field.mandatory.then_some(Fault::Empty);
     }
-    match field.column.kind {
+    match column.kind {
         Kind::Text | Kind::Struct | Kind::List => text_fault(text, |byte| {
             byte.is_ascii_control() && !b"\n\r\t".contains(&byte)
         }),
         Kind::Boolean => {
             let is_truth = matches!(text, b"0" | b"1" | b"False" | b"True");
-            truth_fault(&field.column, text, is_truth, Fault::NotPythonTruth)
+            truth_fault(column, text, is_truth, Fault::NotPythonTruth)
         }
         Kind::DateTime(_) => {
-            text_fault(text, |_| false).or_else(|| number_fault(order, &field.column, text))
+            text_fault(text, |_| false).or_else(|| number_fault(order, column, text))
         }
-        _ => number_fault(order, &field.column, text),
+        _ => number_fault(order, column, text),
     }
 }
 
@@ -415,9 +425,10 @@ fn plain_field<'a>(
     }
     let mut fields = order.fields.iter().zip(fields);
     fields.find(|(field, text)| {
-        let is_nested = matches!(field.column.kind, Kind::Struct | Kind::List);
-        let is_null = text.is_empty() || field.column.spelling.is_null(text);
-        field.column.name == name && (!is_nested || is_null)
+        let column = field.of_value();
+        let is_nested = matches!(column.kind, Kind::Struct | Kind::List);
+        let is_null = text.is_empty() || column.spelling.is_null(text);
+        name_of(field) == name && (!is_nested || is_null)
     })
 }
 

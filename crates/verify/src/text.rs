@@ -5,6 +5,7 @@
 //! line doesn't fill the memory.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,10 +16,10 @@ use csv::{ByteRecord, Terminator};
 use serde::Deserialize;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
-use tracelake_core::field_order::FieldOrder;
+use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Accepted;
 use tracelake_location::{Location, Reader, from_read};
-use tracelake_schema::{Csv, Separator, Syntax};
+use tracelake_schema::{Csv, Extra, Header, Separator, Syntax};
 
 use super::archive::{self, Member};
 use super::array_text::ArrayText;
@@ -52,6 +53,8 @@ pub(super) struct SourceText {
     pub(super) headers_accepted: u64,
     /// Byte order marks that were accepted: 0 or 1.
     boms_accepted: u64,
+    /// The order of its fields, if they are found by the names in its header.
+    pub(super) order: Option<FieldOrder>,
     /// Whether each row begins with an index, which was accepted.
     pub(super) has_index: bool,
     /// Whether the first line ends with `\r\n`, as the others should then.
@@ -122,6 +125,7 @@ impl SourceText {
             pending: None,
             headers_accepted: 0,
             boms_accepted: 0,
+            order: None,
             has_index: false,
             is_crlf: false,
             array: table.json.array.then(ArrayText::default),
@@ -139,10 +143,11 @@ impl SourceText {
             text.skip_mark()?;
             text.boms_accepted = 1;
         }
-        if order.accept.index && table.syntax != Syntax::Json {
+        let is_by_name = table.csv.header == Header::ByName;
+        if order.accept.index && table.syntax != Syntax::Json && !is_by_name {
             text.find_index(order)?;
         }
-        if text.is_quoted || table.csv.header {
+        if text.is_quoted || table.csv.header != Header::None {
             text.check_header(order)?;
         } else if table.syntax == Syntax::Csv && order.accept.header {
             text.accept_header(order)?;
@@ -192,10 +197,10 @@ impl SourceText {
     }
 
     /// The names that a header has.
-    fn names<'a>(&self, order: &'a FieldOrder) -> Vec<&'a str> {
-        let names = order.fields.iter().map(|field| &*field.column.content);
+    fn names<'a>(&self, order: &'a FieldOrder) -> Vec<Cow<'a, str>> {
+        let names = order.fields.iter().map(Field::content);
         self.has_index
-            .then_some("")
+            .then_some(Cow::Borrowed(""))
             .into_iter()
             .chain(names)
             .collect()
@@ -208,10 +213,17 @@ impl SourceText {
         let mut fields = FieldSplitter::new(self.is_quoted, self.csv);
         let split = fields.split(without_line_end(&header));
         let record = split.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?;
-        if record
-            .iter()
-            .eq(self.names(order).into_iter().map(str::as_bytes))
-        {
+        if order.table.csv.header == Header::ByName {
+            let is_named = order.fields.iter().any(|it| it.content().is_empty());
+            self.has_index = order.accept.index && record.get(0) == Some(b"") && !is_named;
+            let names = record.iter().skip(usize::from(self.has_index));
+            let found = by_name(order, &names.collect::<Vec<_>>());
+            self.order =
+                Some(found.map_err(|reason| corrupt(reason).at(&self.path).line(1, None))?);
+            return Ok(());
+        }
+        let names = self.names(order);
+        if record.iter().eq(names.iter().map(|name| name.as_bytes())) {
             return Ok(());
         }
         Err(corrupt("has another header than its table")
@@ -318,6 +330,37 @@ impl SourceText {
         self.rows += 1;
         Ok(true)
     }
+}
+
+/// The order of the fields of a file whose header has these names.
+fn by_name(order: &FieldOrder, names: &[&[u8]]) -> std::result::Result<FieldOrder, String> {
+    let mut places: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
+    for (place, name) in names.iter().enumerate() {
+        places.entry(name).or_default().push(place);
+    }
+    let mut fields: Vec<Option<Field>> = vec![None; names.len()];
+    let mut absent: BTreeSet<&str> = BTreeSet::new();
+    for field in &order.fields {
+        let name = field.content();
+        match places.remove(name.as_bytes()).as_deref() {
+            Some([place]) => fields[*place] = Some(field.clone()),
+            None if field.column.spelling.may_be_absent => {
+                absent.insert(&field.column.name);
+            }
+            None => return Err(format!("has a header without '{name}'")),
+            Some(_) => return Err(format!("has a header with '{name}' twice")),
+        }
+    }
+    let mut found = fields.iter().flatten();
+    if let Some(field) = found.find(|field| absent.contains(&*field.column.name)) {
+        return Err(format!("has a header with a part of {}", field.column.name));
+    }
+    if !places.is_empty() && order.table.csv.extra == Extra::Refuse {
+        return Err("has a header with other names than its table".to_owned());
+    }
+    let fields = fields.into_iter();
+    let fields = fields.map(|field| field.unwrap_or_else(Field::ignored));
+    Ok(order.clone().of_header(fields.collect()))
 }
 
 /// Whether the text is inside of quotes, by the rules of RFC 4180: only a quote at the start of a

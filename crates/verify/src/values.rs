@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use csv::ByteRecord;
 use tracelake_core::Context;
 use tracelake_core::error::{Result, escape};
-use tracelake_core::field_order::FieldOrder;
+use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Accepted;
 use tracelake_core::words::{group_digits, several};
 use tracelake_lake::manifest::PartFacts;
@@ -44,7 +44,8 @@ pub(super) fn verify_values(
         let found = archive.part(part.file_number)?;
         let mut text = SourceText::of_member(&file.path, &file.order, found)?;
         let path = text.member.clone().unwrap_or_default();
-        let order = file.order.of_file(&path)?;
+        let found = text.order.clone();
+        let order = found.as_ref().unwrap_or(&file.order).of_file(&path)?;
         let mut rows = PartRows::new(&mut text, &order, range, rejects)?;
         let place = file.path.join(&path);
         return compare_rows(&file.context, &order, &place, part, output, &mut rows);
@@ -56,15 +57,10 @@ pub(super) fn verify_values(
             false => SourceText::open(&file.context, &file.path, &file.order)?,
         }),
     };
-    let mut rows = PartRows::new(text, &file.order, range, rejects)?;
-    compare_rows(
-        &file.context,
-        &file.order,
-        &file.path,
-        part,
-        output,
-        &mut rows,
-    )
+    let found = text.order.clone();
+    let order = found.as_ref().unwrap_or(&file.order);
+    let mut rows = PartRows::new(text, order, range, rejects)?;
+    compare_rows(&file.context, order, &file.path, part, output, &mut rows)
 }
 
 /// Compares the size and the digest of a source with those that the part was made from.
@@ -104,11 +100,14 @@ fn compare_rows(
     rows: &mut PartRows<'_>,
 ) -> Result<u64> {
     let table = &order.table;
-    let field_of = |index| {
-        let mut fields = order.fields.iter();
-        fields.position(|field| field.index == Some(index))
-    };
-    let fields: Vec<Option<usize>> = (0..table.columns.len()).map(field_of).collect();
+    let mut fields: Vec<Vec<usize>> = vec![Vec::new(); table.columns.len()];
+    let mut placed: Vec<(usize, &Field)> = order.fields.iter().enumerate().collect();
+    placed.sort_by_key(|(_, field)| field.item);
+    for (place, field) in placed {
+        if let Some(index) = field.index {
+            fields[index].push(place);
+        }
+    }
     let place = output.path.clone();
     let wrong = |reason: String| Err(corrupt(reason).at(&place).field(&*table.name));
     let (mut seen, mut mapped, mut accepted) = (0, 0, rows.accepted());
@@ -215,7 +214,7 @@ fn count_floats(order: &FieldOrder, record: &ByteRecord) -> u64 {
     }
     let fields = order.fields.iter().zip(record);
     let floats = fields.filter(|(field, text)| {
-        let column = &field.column;
+        let column = field.of_value();
         let is_kind = matches!(column.kind, Kind::Integer | Kind::Code);
         let is_null = column.spelling.is_null(text);
         let has_point = text.contains(&b'.');
@@ -233,18 +232,18 @@ fn count_other_spellings(order: &FieldOrder, record: &ByteRecord) -> u64 {
     let fields = order.fields.iter().zip(record);
     let known = fields.filter(|(field, _)| field.index.is_some());
     let others = known.filter(|(field, text)| {
-        let sentinels = field.column.sentinels.iter();
+        let sentinels = field.of_value().sentinels.iter();
         let mut spellings = sentinels.filter_map(|sentinel| sentinel.also.as_deref());
         spellings.any(|spelling| spelling.as_bytes() == *text)
     });
     others.count() as u64
 }
 
-/// Compares one row of the source with one of the lake; `fields` has the field of each column. Returns how many values
+/// Compares one row of the source with one of the lake; `fields` has the fields of each column. Returns how many values
 /// are in another spelling.
 fn compare<'a>(
     order: &'a FieldOrder,
-    fields: &[Option<usize>],
+    fields: &[Vec<usize>],
     record: &ByteRecord,
     batch: &RecordBatch,
     row: usize,
@@ -256,19 +255,20 @@ fn compare<'a>(
     }
     for (index, column) in columns.iter().enumerate() {
         let captured = order.captured(index).map(str::as_bytes);
-        let text = fields[index]
-            .and_then(|field| record.get(field))
-            .or(captured)
-            .unwrap_or_default();
         let array = batch.column(index);
+        if column.kind == Kind::List && !fields[index].is_empty() {
+            let texts = fields[index].iter().filter_map(|at| record.get(*at));
+            if !is_list(order, column, texts.clone(), array.as_ref(), row) {
+                let text = texts.collect::<Vec<_>>().join(&b", "[..]);
+                return Err((column, difference(&text, array, row)));
+            }
+            continue;
+        }
+        let text = fields[index].first().and_then(|field| record.get(*field));
+        let text = text.or(captured).unwrap_or_default();
         let is_null = captured.is_none() && column.spelling.is_null(text);
         let value = if is_null { &[] } else { text };
-        let equal = match (value, array.is_null(row)) {
-            (b"", is_null) => is_null,
-            (_, true) => false,
-            (text, false) => equals(order, column, text, array.as_ref(), row),
-        };
-        if !equal {
+        if !is_value(order, column, value, array.as_ref(), row) {
             return Err((column, difference(text, array, row)));
         }
     }
@@ -276,6 +276,48 @@ fn compare<'a>(
         sentinels: count_other_spellings(order, record),
         floats: count_floats(order, record),
     })
+}
+
+/// Whether a field has the value of an array; an empty one is NULL.
+fn is_value(
+    order: &FieldOrder,
+    column: &Column,
+    value: &[u8],
+    array: &dyn Array,
+    row: usize,
+) -> bool {
+    match (value, array.is_null(row)) {
+        (b"", is_null) => is_null,
+        (_, true) => false,
+        (text, false) => equals(order, column, text, array, row),
+    }
+}
+
+/// Whether fields have the values of a list.
+fn is_list<'t>(
+    order: &FieldOrder,
+    column: &Column,
+    texts: impl Iterator<Item = &'t [u8]>,
+    array: &dyn Array,
+    row: usize,
+) -> bool {
+    let (Some(item), false) = (column.fields.first(), array.is_null(row)) else {
+        return false;
+    };
+    let items = array.as_list::<i32>().value(row);
+    let mut at = 0;
+    for text in texts {
+        let value = if item.spelling.is_null(text) {
+            &[]
+        } else {
+            text
+        };
+        if at >= items.len() || !is_value(order, item, value, items.as_ref(), at) {
+            return false;
+        }
+        at += 1;
+    }
+    at == items.len()
 }
 
 /// Compares one row whose values may be structs and lists; returns how many values are in another spelling.

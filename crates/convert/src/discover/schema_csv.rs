@@ -208,6 +208,7 @@ impl SchemaCsv {
         Ok(Field {
             index: Some(index),
             column: Arc::clone(column),
+            item: None,
             mandatory: column.mandatory || row.mandatory,
         })
     }

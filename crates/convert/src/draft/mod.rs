@@ -145,7 +145,9 @@ impl<'a> Sample<'a> {
                 "has {} fields in a row, and a table has at most {MOST_COLUMNS} columns",
                 cut.fields
             );
-            return Err(misfit(&reason, "leave some of them out"));
+            let hint =
+                "write the description by hand: a run of columns can be one list, with `columns`";
+            return Err(misfit(&reason, hint));
         }
         let mut csv = Csv {
             separator: cut.separator,

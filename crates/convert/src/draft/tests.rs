@@ -21,7 +21,11 @@ fn a_draft_is_a_description_of_its_sample() {
     );
     let names: Vec<&str> = table.columns.iter().map(|column| &*column.name).collect();
     assert_eq!(names, ["id", "when", "cost_x", "rest"]);
-    assert!(table.csv.header && table.csv.separator == tracelake_schema::Separator::Byte(b';'));
+    let form = (table.csv.header, table.csv.separator);
+    assert_eq!(
+        form,
+        (tracelake_schema::Header::InOrder, Separator::Byte(b';'))
+    );
     assert_eq!(*table.columns[2].spelling.nulls, ["\\N"]);
     let kinds: Vec<&str> = text
         .lines()
@@ -55,7 +59,8 @@ fn without_a_header_columns_are_numbered() {
     let text = drafted("1,a\n2,b\n");
     let traces = read(&text).unwrap();
     assert_eq!(traces[0].tables[0].columns[1].name, "column_2");
-    assert!(!traces[0].tables[0].csv.header);
+    let header = traces[0].tables[0].csv.header;
+    assert_eq!(header, tracelake_schema::Header::None);
 }
 
 /// The separator cuts each line into as many fields, and not one that only the first line has often.
@@ -233,7 +238,8 @@ fn a_line_that_may_be_a_header_is_left_open() {
     for answer in ["true", "false"] {
         let decided = draft.replace("header = \"\"", &format!("header = {answer}"));
         let table = &read(&decided).unwrap()[0].tables[0];
-        assert_eq!(table.csv.header, answer == "true");
+        let header = table.csv.header == tracelake_schema::Header::InOrder;
+        assert_eq!(header, answer == "true");
         assert_eq!(
             (&*table.columns[0].content, &*table.columns[1].content),
             ("name", "city")

@@ -1,16 +1,17 @@
 //! A text in chunks of whole lines, split into records, and its parts one after the other.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::FieldOrder;
+use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::first_few;
 use tracelake_encode::syntax::{
     ArrayPlace, BYTE_ORDER_MARK, ChunkRecords, NoArray, Selector, Splitting,
 };
-use tracelake_schema::{Csv, Syntax};
+use tracelake_schema::{Csv, Header, Syntax};
 use tracelake_source::{Chunk, LINE_LIMIT, Magic, Source};
 
 use crate::fit::is_json;
@@ -109,7 +110,8 @@ impl<'a> Lines<'a> {
             source,
             order,
             ending: None,
-            header: order.table.syntax == Syntax::QuotedCsv || order.table.csv.header,
+            header: order.table.syntax == Syntax::QuotedCsv
+                || order.table.csv.header != Header::None,
             comments: 0,
             array: (ArrayPlace::Start, 0),
             accepted_header: false,
@@ -271,7 +273,7 @@ impl<'a> Lines<'a> {
             }
             before.bytes = BYTE_ORDER_MARK.len();
         }
-        if !header && is_first && self.order.accept.header {
+        if header == Header::None && is_first && self.order.accept.header {
             let line = before.next_line(lines);
             self.accepted_header = self.order.is_header(without_ending(line));
             if self.accepted_header {
@@ -296,7 +298,7 @@ impl<'a> Lines<'a> {
 
     /// Checks the header of plain CSV: a line without its ending, in the chunk `lines` and of this number.
     fn check_header(&self, line: &[u8], lines: &[u8], number: u64) -> Result<()> {
-        if self.order.is_header(line) {
+        if self.order.is_found || self.order.is_header(line) {
             return Ok(());
         }
         if let Some(magic) = Magic::of(lines) {
@@ -321,7 +323,7 @@ impl<'a> Lines<'a> {
         if line.starts_with(BYTE_ORDER_MARK) {
             return (0, Fault::ByteOrderMark.to_string());
         }
-        let mut names = self.order.fields.iter().map(|field| &*field.column.content);
+        let mut names = self.order.fields.iter().map(Field::content);
         for (number, range) in self.order.table.csv.fields(line).enumerate() {
             let (number, at) = (number + 1, range.start);
             let found = &line[range];
@@ -360,12 +362,8 @@ impl<'a> Lines<'a> {
     /// Advises what to do about a first line that isn't the published header.
     fn advice(&self, line: &[u8]) -> String {
         let separator = self.order.table.csv.separator;
-        let names: Vec<&str> = self
-            .order
-            .fields
-            .iter()
-            .map(|field| &*field.column.content)
-            .collect();
+        let fields = self.order.fields.iter();
+        let names: Vec<Cow<'_, str>> = fields.map(Field::content).collect();
         if self.order.is_header_after_index(line) {
             return "pass --accept index to leave the unnamed first column out".to_owned();
         }
@@ -395,7 +393,7 @@ impl<'a> Lines<'a> {
         }
         format!(
             "the first line has to be the published header, which is {}: take the published file",
-            first_few(&names, |name| (*name).to_owned())
+            first_few(&names, ToString::to_string)
         )
     }
 }

@@ -236,7 +236,7 @@ impl<'a> Candidates<'a> {
             }
             Some(misfit) => format!(
                 "it has {}, like {}, and not such values: {misfit}",
-                several(first.table.fields.len() as u64, "field"),
+                several(first.table.width() as u64, "field"),
                 named(&self.0),
             ),
             None if first.fit.is_enough() => format!("{rows} {best}"),

@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::output::OutputSettings;
-use tracelake_schema::{Column, Kind, Syntax, TRACES, Table};
+use tracelake_schema::{Column, Header, Kind, Syntax, TRACES, Table};
 
 use super::*;
 use crate::part::convert_part;
@@ -100,7 +100,9 @@ fn any_mask(bits: usize) -> BoxedStrategy<u64> {
 
 fn tables() -> Vec<(&'static Arc<Trace>, &'static Arc<Table>)> {
     let tables = TRACES.iter().flat_map(|trace| {
-        let plain = |table: &&'static Arc<Table>| table.syntax == Syntax::Csv && !table.csv.header;
+        let plain = |table: &&'static Arc<Table>| {
+            table.syntax == Syntax::Csv && table.csv.header == Header::None
+        };
         let tables = trace.tables.iter().filter(plain);
         tables.map(move |table| (trace, table))
     });

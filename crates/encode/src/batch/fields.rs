@@ -7,23 +7,24 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, Int64Array, PrimitiveArray, RecordBatch,
+    ArrayRef, ArrowPrimitiveType, BooleanArray, Int64Array, ListArray, PrimitiveArray, RecordBatch,
     StringArray,
     builder::{BooleanBuilder, StringBuilder},
     new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::FieldOrder;
+use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind, Zone, arrow::data_type};
 
 use crate::plain_numbers::{self, PlainNumbers, Spelling};
 use crate::reject::Reject;
 use crate::rows::rejects;
+use crate::run_fields;
 use crate::split::{FieldOffsets, Records};
 use crate::value::{self, OtherSpellings, Spelled, other_spelling};
 
@@ -54,15 +55,16 @@ pub(crate) fn chunk_rows(
     let read = |(index, column): (usize, &Arc<Column>)| {
         let mut fields = order.fields.iter().enumerate();
         match fields.find(|(_, field)| field.index == Some(index)) {
+            Some((_, Field { item: Some(_), .. })) => read_run(order, index, chunk, records),
             Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,
                 accept: order.accept,
                 chunk,
-                records,
-                position,
+                fields: records.column(position, 0..records.len()),
             }
-            .read(),
+            .read()
+            .placed(|record| (record, position)),
             None => match order.captured(index) {
                 Some(value) => ColumnValues::captured(column, value, records.len()),
                 None => ColumnValues::absent(column, records.len()),
@@ -76,7 +78,8 @@ pub(crate) fn chunk_rows(
         .enumerate()
         .map(read)
         .collect();
-    let (rejects, faulty) = rejects(&order.fields, |index| &columns[index].faults, records);
+    let faults = columns.iter().flat_map(|column| column.faults.clone());
+    let (rejects, faulty) = rejects(&order.fields, faults.collect(), records);
     let mut others = OtherSpellings::default();
     for (record, spelled) in columns.iter().flat_map(|column| &column.others) {
         if faulty.binary_search(record).is_err() {
@@ -104,12 +107,40 @@ fn without(batch: RecordBatch, faulty: &[usize]) -> Result<RecordBatch, ArrowErr
     filter_record_batch(&batch, &BooleanArray::from(keep))
 }
 
+/// Reads the fields that are the items of a list.
+fn read_run(order: &FieldOrder, column: usize, chunk: &[u8], records: &Records) -> ColumnValues {
+    let item = run_fields::item(&order.table.columns[column]);
+    let positions = run_fields::positions(order, column);
+    let offsets = run_fields::offsets(&positions, records);
+    let read = ColumnFields {
+        column: item,
+        mandatory: item.mandatory,
+        accept: order.accept,
+        chunk,
+        fields: FieldOffsets {
+            offsets: &offsets,
+            step: 2,
+            field: 0,
+        },
+    };
+    let items = positions.len();
+    let mut list = read
+        .read()
+        .placed(|value| (value / items, positions[value % items]));
+    let DataType::List(field) = data_type(&order.table.columns[column]) else {
+        return list;
+    };
+    let lengths = OffsetBuffer::from_lengths(repeat_n(items, records.len()));
+    list.values = Arc::new(ListArray::new(field, lengths, list.values, None));
+    list
+}
+
 /// One column of the well-formed records of a chunk.
 struct ColumnValues {
     /// One value per record: NULL if the field is empty, any value if it has a fault.
     values: ArrayRef,
-    /// The records whose field has no value, in order.
-    faults: Vec<(usize, Fault)>,
+    /// The records whose field has no value, the position of that field, and why, in order.
+    faults: Vec<(usize, usize, Fault)>,
     /// The records whose field has another spelling.
     others: Vec<(usize, Spelled)>,
 }
@@ -141,6 +172,32 @@ impl ColumnValues {
     }
 }
 
+/// The values of fields, in order.
+struct FieldValues {
+    /// One for each field: NULL if it is empty, any value if it has a fault.
+    values: ArrayRef,
+    /// The fields that have no value, in order.
+    faults: Vec<(usize, Fault)>,
+    /// The fields that have another spelling.
+    others: Vec<(usize, Spelled)>,
+}
+
+impl FieldValues {
+    /// These values as those of a column; `place` says the record of a field and its position there.
+    fn placed(self, place: impl Fn(usize) -> (usize, usize)) -> ColumnValues {
+        let faults = self.faults.into_iter().map(|(field, fault)| {
+            let (record, position) = place(field);
+            (record, position, fault)
+        });
+        let others = self.others.into_iter();
+        ColumnValues {
+            values: self.values,
+            faults: faults.collect(),
+            others: others.map(|(field, how)| (place(field).0, how)).collect(),
+        }
+    }
+}
+
 /// The fields of one column of a chunk.
 struct ColumnFields<'a> {
     column: &'a Column,
@@ -149,13 +206,11 @@ struct ColumnFields<'a> {
     /// Spellings that are accepted.
     accept: Accept,
     chunk: &'a [u8],
-    records: &'a Records,
-    /// The position of the column's field in a record.
-    position: usize,
+    fields: FieldOffsets<'a>,
 }
 
 impl<'a> ColumnFields<'a> {
-    fn read(&self) -> ColumnValues {
+    fn read(&self) -> FieldValues {
         let mut others = Vec::new();
         let mut other = |record, field, fault| {
             let (value, spelled) = other_spelling(self.column, field, fault, self.accept)?;
@@ -197,7 +252,7 @@ impl<'a> ColumnFields<'a> {
                 |_, field| value::float(field),
             ),
             Kind::Boolean => {
-                let mut builder = BooleanBuilder::with_capacity(self.records.len());
+                let mut builder = BooleanBuilder::with_capacity(self.fields.iter().len());
                 let faults = self.each(
                     |record, field| {
                         value::boolean(field)
@@ -221,12 +276,12 @@ impl<'a> ColumnFields<'a> {
             },
         };
         if self.accept.has_nulls() {
-            let fields = self.fields().iter().enumerate();
+            let fields = self.fields.iter().enumerate();
             let accepted =
                 fields.filter(|(_, (start, end))| self.accept.is_null(&self.chunk[*start..*end]));
             others.extend(accepted.map(|(record, _)| (record, Spelled::AsNull)));
         }
-        ColumnValues {
+        FieldValues {
             values,
             faults,
             others,
@@ -239,8 +294,8 @@ impl<'a> ColumnFields<'a> {
         plain: Option<PlainNumbers<T::Native>>,
         mut read: impl FnMut(usize, &'a [u8]) -> Result<T::Native, Fault>,
     ) -> (ArrayRef, Vec<(usize, Fault)>) {
-        let fields = self.fields();
-        let mut values = vec![T::Native::default(); self.records.len()];
+        let fields = self.fields;
+        let mut values = vec![T::Native::default(); self.fields.iter().len()];
         let mut others = Vec::new();
         // Any number may be a spelling of NULL.
         let usable = plain.filter(|_| !self.accept.has_nulls_in(self.column));
@@ -249,12 +304,12 @@ impl<'a> ColumnFields<'a> {
         });
         let mut faults = Vec::new();
         let mut is_valid: Option<Vec<bool>> = None;
-        for record in others.into_iter().chain(done..self.records.len()) {
+        for record in others.into_iter().chain(done..self.fields.iter().len()) {
             let (start, end) = fields.get(record);
             values[record] = match self.value(record, &self.chunk[start..end], &mut read) {
                 Ok(Some(value)) => value,
                 Ok(None) => {
-                    let all = || vec![true; self.records.len()];
+                    let all = || vec![true; self.fields.iter().len()];
                     is_valid.get_or_insert_with(all)[record] = false;
                     T::Native::default()
                 }
@@ -274,7 +329,7 @@ impl<'a> ColumnFields<'a> {
         if self.accept.has_nulls_in(self.column) {
             return None;
         }
-        let fields = self.fields();
+        let fields = self.fields;
         let mut bytes = Vec::new();
         let mut has_empty = false;
         for (start, end) in fields.iter() {
@@ -300,7 +355,7 @@ impl<'a> ColumnFields<'a> {
         mut put: impl FnMut(Option<V>),
     ) -> Vec<(usize, Fault)> {
         let mut faults = Vec::new();
-        for (record, (start, end)) in self.fields().iter().enumerate() {
+        for (record, (start, end)) in self.fields.iter().enumerate() {
             let value = self.value(record, &self.chunk[start..end], &mut read);
             put(value.unwrap_or_else(|fault| {
                 faults.push((record, fault));
@@ -308,10 +363,6 @@ impl<'a> ColumnFields<'a> {
             }));
         }
         faults
-    }
-
-    fn fields(&self) -> FieldOffsets<'a> {
-        self.records.column(self.position, 0..self.records.len())
     }
 
     /// The value of a field, `None` if it is NULL.
@@ -354,8 +405,7 @@ mod tests {
             mandatory,
             accept: Accept::default(),
             chunk: &chunk,
-            records: &records,
-            position: 0,
+            fields: records.column(0, 0..records.len()),
         };
         (fields.texts(), fields.read().faults)
     }

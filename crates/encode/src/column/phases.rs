@@ -12,6 +12,7 @@ use super::found::Found;
 use super::kind::{FieldCache, PhysicalKind};
 use super::min_max::MinMax;
 use crate::row_fields::LeafFields;
+use crate::run_fields::RunFields;
 use crate::split::FieldOffsets;
 use crate::typed_rows::LeafValues;
 use crate::value::{OtherSpellings, Spelled, other_spelling};
@@ -23,6 +24,8 @@ pub(crate) enum ChunkFields<'a> {
     Records(FieldOffsets<'a>, SourceField),
     /// The values of a leaf of rows that were read as JSON.
     Leaf(&'a LeafFields),
+    /// The fields of each record that are the items of a list.
+    Items(&'a RunFields),
     /// The name of the file, which gives each row this value.
     Name(&'a [u8]),
     /// Absent: every row is NULL.
@@ -167,6 +170,10 @@ impl<K: PhysicalKind> ColumnEncoder for Encoder<K> {
 
 impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
     fn look_up(&mut self, range: Range<usize>) {
+        let range = match self.fields {
+            ChunkFields::Items(run) => run.values(range),
+            _ => range,
+        };
         let encoder = &mut *self.encoder;
         let before = encoder.found.len();
         debug_assert_eq!(before, range.start, "records are looked up in order");
@@ -175,6 +182,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         let (fields, is_optional) = match self.fields {
             ChunkFields::Records(fields, field) => (fields, !field.mandatory),
             ChunkFields::Leaf(leaf) => (leaf.fields(), false),
+            ChunkFields::Items(run) => (run.leaf.fields(), false),
             ChunkFields::Name(_) => {
                 self.all_found = false;
                 return;
@@ -221,10 +229,15 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         let mut done = 0;
         if page.is_plain() {
             values.resize(found.len(), K::Parsed::default());
-            // Any field may be a spelling of NULL.
-            if let ChunkFields::Records(fields, field) = self.fields
-                && !field.accept.has_nulls_in(column)
-            {
+            let fields = match self.fields {
+                // Any field may be a spelling of NULL.
+                ChunkFields::Records(fields, field) if !field.accept.has_nulls_in(column) => {
+                    Some(fields)
+                }
+                ChunkFields::Items(run) => Some(run.leaf.fields()),
+                _ => None,
+            };
+            if let Some(fields) = fields {
                 done = K::parse_column(self.text, fields, values, &mut others);
             }
         }
@@ -254,6 +267,10 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                     let (start, end) = leaf.fields().get(record);
                     let text = &self.text[start..end];
                     spelled::<K>(column, text, Accept::default(), K::parse_json)
+                }
+                ChunkFields::Items(run) => {
+                    let (start, end) = run.leaf.fields().get(record);
+                    spelled::<K>(column, &self.text[start..end], run.accept, K::parse)
                 }
                 ChunkFields::Name(value) => {
                     spelled::<K>(column, value, Accept::default(), K::parse)
@@ -288,9 +305,15 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
         let field = |record| match fields {
             ChunkFields::Records(fields, _) => (text, fields.get(record)),
             ChunkFields::Leaf(leaf) => (text, leaf.fields().get(record)),
+            ChunkFields::Items(run) => (text, run.leaf.fields().get(record)),
             ChunkFields::Name(value) => (value, (0, value.len())),
             ChunkFields::Absent => (text, (0, 0)),
         };
+        let kept = match fields {
+            ChunkFields::Items(run) if !faulty.is_empty() => Some(run.without(faulty)),
+            _ => None,
+        };
+        let faulty = kept.as_ref().map_or(faulty, |(_, values)| values);
         let unknown = std::mem::take(&mut encoder.unknown);
         for unknown in &unknown {
             if faulty.binary_search(&unknown.record).is_ok() {
@@ -331,8 +354,14 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
                 faulty.binary_search(&(record - 1)).is_err()
             });
         }
-        if let ChunkFields::Leaf(leaf) = fields {
-            encoder.page.add_leaf(found, &leaf.levels);
+        let leaf = match fields {
+            ChunkFields::Leaf(leaf) => Some(leaf),
+            ChunkFields::Items(run) => Some(&run.leaf),
+            _ => None,
+        };
+        if let Some(leaf) = leaf {
+            let levels = kept.as_ref().map_or(&leaf.levels, |(levels, _)| levels);
+            encoder.page.add_leaf(found, levels);
             if leaf.levels.is_in_list() {
                 encoder.list_bytes += leaf.decoded_bytes(&encoder.column);
             }

@@ -109,7 +109,7 @@ impl QuotedRecords {
     pub(crate) fn take_header(
         &mut self,
         chunk: &[u8],
-        order: &[Field],
+        order: &FieldOrder,
         ending: LineEnding,
     ) -> Result<(), (usize, String)> {
         let Some(range) = self.ranges.first() else {
@@ -121,8 +121,13 @@ impl QuotedRecords {
             None => self.fields_of(0, raw, ending),
         };
         let names = checked.map_err(|reject| (reject.field().start, reject.fault.to_string()))?;
-        for (at, field) in order.iter().enumerate() {
-            let expected = &field.column.content;
+        // Fields that were found by their names are those of the header.
+        let expected = match order.is_found {
+            true => &[][..],
+            false => &order.fields[..],
+        };
+        for (at, field) in expected.iter().enumerate() {
+            let expected = field.content();
             let (start, found) = match names.get(at) {
                 Some((range, name)) => (range.start, Some(*name)),
                 None => (raw.len(), None),
@@ -138,11 +143,11 @@ impl QuotedRecords {
                 return Err((start, reason));
             }
         }
-        if let Some((range, name)) = names.get(order.len()) {
+        if let Some((range, name)) = names.get(order.fields.len()) {
             let reason = format!(
                 "the header has {} where the table has {}; the first of them too many is '{}'",
                 several(names.len() as u64, "field"),
-                order.len(),
+                order.fields.len(),
                 escape(name, SHOWN)
             );
             return Err((range.start, reason));
@@ -167,7 +172,11 @@ impl QuotedRecords {
             let Some(index) = field.index else {
                 continue;
             };
-            cells[index] = placed_cell(field, raw, range, text, &mut numbers)?;
+            let cell = placed_cell(field, raw, range, text, &mut numbers)?;
+            match field.item {
+                None => cells[index] = cell,
+                Some(item) => put_item(&mut cells[index], item as usize, cell),
+            }
         }
         Ok(Row {
             cells,
@@ -285,20 +294,32 @@ fn range_in_record(raw: &[u8], start: usize, text: &[u8], part: Range<usize>) ->
     offset(part.start)..offset(part.end)
 }
 
+/// Puts an item into the list that a cell is. A header may have the items in any order.
+fn put_item(list: &mut Cell, item: usize, cell: Cell) {
+    if let Cell::Null = list {
+        *list = Cell::List(Vec::new());
+    }
+    if let Cell::List(items) = list {
+        items.resize(items.len().max(item + 1), Cell::Null);
+        items[item] = cell;
+    }
+}
+
 /// Reads one field; an empty one is NULL, and what is accepted as such.
 fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, Reject> {
     let bad = |fault| Reject::new(0..text.len(), fault);
-    if text.is_empty() || numbers.is_null(&field.column, text) {
+    let column = field.of_value();
+    if text.is_empty() || numbers.is_null(column, text) {
         return if field.mandatory {
             Err(bad(Fault::Empty))
         } else {
             Ok(Cell::Null)
         };
     }
-    match field.column.kind {
+    match column.kind {
         Kind::Struct | Kind::List => {
             let text = utf8(text).map_err(bad)?;
-            python::read(text, &field.column, numbers)
+            python::read(text, column, numbers)
         }
         Kind::Text => {
             let text = utf8(text).map_err(bad)?;
@@ -310,11 +331,11 @@ fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, 
                 None => Ok(Cell::Text(text.to_owned())),
             }
         }
-        Kind::Boolean => boolean(&field.column, text, truth).map_err(bad),
-        Kind::Integer | Kind::Code | Kind::Float => numbers.read(&field.column, text).map_err(bad),
+        Kind::Boolean => boolean(column, text, truth).map_err(bad),
+        Kind::Integer | Kind::Code | Kind::Float => numbers.read(column, text).map_err(bad),
         Kind::DateTime(zone) => {
             let text = utf8(text).map_err(bad)?;
-            date_time(&field.column, text.to_owned(), zone).map_err(bad)
+            date_time(column, text.to_owned(), zone).map_err(bad)
         }
     }
 }
@@ -338,6 +359,10 @@ fn placed_cell(
 ) -> Result<Cell, Reject> {
     cell(field, text, numbers).map_err(|reject| {
         let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());
+        let reject = match field.item {
+            Some(item) => reject.in_item(item as usize),
+            None => reject,
+        };
         reject.with_field(at).in_column(&field.column)
     })
 }

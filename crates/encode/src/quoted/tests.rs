@@ -43,7 +43,7 @@ fn rows_of(
     .concat();
     assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
     records
-        .take_header(text.as_bytes(), &order.fields, ending)
+        .take_header(text.as_bytes(), &order, ending)
         .unwrap();
     let ranges = records.ranges().iter().enumerate();
     ranges
@@ -298,7 +298,7 @@ fn another_header_is_refused() {
     ] {
         let mut records = QuotedRecords::default();
         records.split(header.as_bytes(), true, u64::MAX);
-        let refused = records.take_header(header.as_bytes(), &order().fields, LineEnding::Lf);
+        let refused = records.take_header(header.as_bytes(), &order(), LineEnding::Lf);
         assert!(refused.clone().unwrap_err().1.contains(says), "{refused:?}");
     }
 }

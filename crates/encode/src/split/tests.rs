@@ -39,7 +39,7 @@ fn splits_records_and_keeps_malformed_ones_apart() {
 #[test]
 fn lines_that_are_no_records_are_counted_apart() {
     let csv = Csv {
-        header: true,
+        header: tracelake_schema::Header::InOrder,
         separator: Separator::Byte(b';'),
         comment: Some(b'#'),
         ..Csv::PLAIN

@@ -1,16 +1,18 @@
 //! The columns of a table, and the lists that they share.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::column_spec::ColumnSpec;
+use super::column_spec::{ColumnSpec, ValuesSpec};
 use super::fault::{Result, Within, bail, ensure};
+use super::files::{self, LONGEST_RANGE, header};
 use super::lists::{codes, listed, lists, ranges, sentinels};
 use super::looks::{has_looks, looks};
-use super::spec::{CaptureSpec, FamilySpec, TableSpec};
+use super::spec::{FamilySpec, TableSpec};
 use super::spelling::{OfTable, Zones, zones};
 use super::words::{identifier, kind, optional, printable, prose, unique, word};
-use crate::{Code, Column, Files, Kind, Range, Sentinel, Syntax, Zone};
+use crate::{Code, Column, Files, Header, Kind, Range, Run, Sentinel, Syntax, Zone};
 
 /// The most columns of a table, with the fields of structs, and two more for each list: the reader of lakes refuses a
 /// Parquet schema with more.
@@ -66,10 +68,10 @@ impl Shared {
         );
         let flat = table.syntax == Syntax::Csv;
         let has_captures = matches!(table.syntax, Syntax::Csv | Syntax::Parquet);
-        let nested = table.column.iter().find(|column| !column.field.is_empty());
+        let is_nested = |column: &ColumnSpec| !column.field.is_empty() && column.columns.is_none();
         ensure!(
-            !flat || nested.is_none(),
-            "a row of plain fields has no struct and no list"
+            !flat || !table.column.iter().any(is_nested),
+            "a row of plain fields has no struct and no list but one with `columns`"
         );
         if let Some(capturing) = table.column.iter().find(|column| is_captured(column)) {
             ensure!(
@@ -86,28 +88,28 @@ impl Shared {
             );
         }
         let of_table = OfTable::read(table, &self.zones)?;
+        let columns = count(&table.column);
         ensure!(
-            count(&table.column) <= MOST_COLUMNS,
-            "column: a table has at most {MOST_COLUMNS} columns; fields of structs count, too, and a list as three"
+            columns <= MOST_COLUMNS,
+            "column: there are {columns}, and a table has at most {MOST_COLUMNS} columns; fields of structs count, too, \
+             and a list as three. A run of columns can be one list, with `columns`"
         );
         let names = || table.column.iter().map(|column| &*column.name);
         if let Some(name) = names().find(|name| ADDED_COLUMNS.contains(name)) {
             bail!("{name}: a column can't have the name of one that is added to the table");
         }
         unique("column", names())?;
-        // A header may have a name twice: the columns of plain CSV are known by their places.
-        if !table.csv.as_ref().is_some_and(|csv| csv.header) {
-            let contents = table.column.iter().map(content);
-            unique("content", contents)?;
-        }
         let mut columns = Vec::new();
         for column in &table.column {
             let read = self.column(column, &of_table, traces);
             let mut read = read.within_named(&column.name)?;
+            may_be_absent(column, table).within_named(&column.name)?;
             let capture = capture(column, table, read.kind);
             read.spelling.capture = capture.within_named(&column.name)?;
+            read.spelling.run = run(column, table).within_named(&column.name)?;
             columns.push(Arc::new(read));
         }
+        contents(table, &columns)?;
         Ok(columns.into())
     }
 
@@ -244,6 +246,68 @@ fn doc(column: &ColumnSpec) -> Result<String> {
     }
 }
 
+/// Checks the published names of the columns of a table.
+fn contents(table: &TableSpec, columns: &[Arc<Column>]) -> Result<()> {
+    let runs = || columns.iter().filter_map(|it| it.spelling.run.as_ref());
+    let fields: u64 = runs().map(|run| u64::from(run.count())).sum();
+    ensure!(
+        fields <= LONGEST_RANGE,
+        "columns: the runs of a table have at most {LONGEST_RANGE} columns, and there are {fields}"
+    );
+    // A header may have a name twice: the columns of plain CSV are known by their places.
+    if header(table) == Header::InOrder {
+        return Ok(());
+    }
+    let alone = columns.iter().filter(|it| it.spelling.run.is_none());
+    let alone = alone.map(|column| Cow::Borrowed(&*column.content));
+    let names: Vec<Cow<'_, str>> = alone.chain(runs().flat_map(Run::names)).collect();
+    unique("content", names.iter().map(|name| &**name))
+}
+
+/// The columns of the file that are the items of a list.
+fn run(column: &ColumnSpec, table: &TableSpec) -> Result<Option<Run>> {
+    let is_run = |column: &ColumnSpec| column.columns.is_some();
+    ensure!(
+        !column.field.iter().any(is_run),
+        "columns: only of a column, and not of a field in it"
+    );
+    let Some(spec) = &column.columns else {
+        return Ok(None);
+    };
+    let is_flat = column.field.iter().all(|item| item.field.is_empty());
+    ensure!(
+        column.kind == "list" && is_flat,
+        "columns: only of a list whose item is no struct and no list"
+    );
+    ensure!(
+        matches!(table.syntax, Syntax::Csv | Syntax::QuotedCsv) && table.files != Files::Parts,
+        "columns: only with syntax = \"csv\" or \"quoted-csv\", and not with files = \"parts\""
+    );
+    ensure!(column.capture.is_none(), "columns: it has no capture");
+    files::run(spec).map(Some).within("columns")
+}
+
+/// Checks that a column which a header may lack can be found by its name, and NULL.
+fn may_be_absent(column: &ColumnSpec, table: &TableSpec) -> Result<()> {
+    let may_be = |column: &ColumnSpec| column.may_be_absent;
+    ensure!(
+        !column.field.iter().any(may_be),
+        "may_be_absent: a header has no fields of structs and lists"
+    );
+    if !may_be(column) {
+        return Ok(());
+    }
+    ensure!(
+        header(table) == Header::ByName,
+        "may_be_absent: only with header = \"by-name\" in [table.csv]"
+    );
+    ensure!(
+        !column.mandatory && column.capture.is_none(),
+        "may_be_absent: such a column is not mandatory, and has no capture"
+    );
+    Ok(())
+}
+
 /// The capture of the file's name that a column names.
 fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<String>> {
     let Some(name) = &column.capture else {
@@ -266,8 +330,8 @@ fn capture(column: &ColumnSpec, table: &TableSpec, kind: Kind) -> Result<Option<
     );
     let is_integer = |value: &String| !value.starts_with('+') && value.parse::<i64>().is_ok();
     let are_integers = match table.captures.get(name) {
-        Some(CaptureSpec::Values(values)) => values.iter().all(is_integer),
-        Some(CaptureSpec::Range(_)) | None => true,
+        Some(ValuesSpec::Values(values)) => values.iter().all(is_integer),
+        Some(ValuesSpec::Range(_)) | None => true,
     };
     ensure!(
         kind == Kind::Text || are_integers,

@@ -5,6 +5,18 @@ use serde::Deserialize;
 use super::fault::Name;
 use crate::{Obfuscation, Zone};
 
+/// The values of a capture, or the names of columns.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a list of values, or a range such as \"00..23\""
+)]
+pub(super) enum ValuesSpec {
+    Values(Vec<String>),
+    Range(String),
+}
+
 /// Spellings of true and false, beside those of the syntax.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
@@ -54,6 +66,8 @@ pub(super) struct ColumnSpec {
     /// The parts of a struct, or the one item of a list.
     #[serde(default)]
     pub(super) field: Vec<ColumnSpec>,
+    /// The columns of the file that are the items of a list.
+    pub(super) columns: Option<ValuesSpec>,
     /// The publisher's change to its values.
     #[serde(default)]
     pub(super) obfuscation: Obfuscation,
@@ -73,6 +87,9 @@ pub(super) struct ColumnSpec {
     pub(super) within: Option<(f64, f64)>,
     /// The number that all integers are multiples of.
     pub(super) multiple_of: Option<i64>,
+    /// Whether a header may lack the column.
+    #[serde(default)]
+    pub(super) may_be_absent: bool,
     /// The versions whose files do not have the column.
     #[serde(default)]
     pub(super) absent_in: Vec<String>,

@@ -1,13 +1,17 @@
 //! How a description says which files are a table's, and how their lines are written.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::column_spec::ValuesSpec;
 use super::fault::{Result, Within, bail, ensure};
-use super::spec::{CaptureSpec, TableSpec};
-use super::words::{identifier, unique};
+use super::spec::{FoundBy, HeaderSpec, TableSpec};
+use super::words::{identifier, printable, unique};
 use crate::naming::Piece;
-use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, SeparatorText, Syntax};
+use crate::{
+    Capture, Csv, Extra, Files, Header, NamePattern, Naming, Run, Separator, SeparatorText, Syntax,
+};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
 /// how much memory a plan takes.
@@ -16,8 +20,8 @@ pub const MOST_PARTS: u32 = 1_000_000;
 /// The most patterns of a table, and values in the list of a capture.
 const MOST_NAMES: usize = 1_000;
 
-/// The most values of a capture that is a range.
-const LONGEST_RANGE: u64 = 10_000;
+/// The most values of a capture that is a range, and the most columns in the runs of a table.
+pub(super) const LONGEST_RANGE: u64 = 10_000;
 
 /// The most captures of a pattern beside `{n}` and `{total}`, and the most directories that it names.
 const MOST_CAPTURES: usize = 8;
@@ -120,8 +124,8 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
     Ok(naming)
 }
 
-/// The values of a range such as `00..23`: as many digits as there are in front, and more if there must be.
-fn range(text: &str) -> Result<Vec<String>> {
+/// A range such as `00..23`: as many digits as there are in front, and more if there must be.
+fn range(text: &str) -> Result<Run> {
     let numbers = text.split_once("..").and_then(|(first, last)| {
         let are_digits = [first, last]
             .iter()
@@ -132,30 +136,50 @@ fn range(text: &str) -> Result<Vec<String>> {
     let Some(((first, last), digits)) = numbers else {
         bail!("{text:?} is not a range of numbers, such as \"0..99\" or \"00..23\"");
     };
-    ensure!(
-        first <= last && last - first < LONGEST_RANGE,
-        "{text:?} has no number in it, or more than {LONGEST_RANGE}"
-    );
-    Ok((first..=last)
-        .map(|number| format!("{number:0digits$}"))
-        .collect())
+    let beyond = last.checked_sub(first);
+    match beyond.and_then(|beyond| u32::try_from(beyond).ok()) {
+        Some(beyond) if u64::from(beyond) < LONGEST_RANGE => Ok(Run::Range {
+            first,
+            count: beyond + 1,
+            digits,
+        }),
+        _ => bail!("{text:?} has no number in it, or more than {LONGEST_RANGE}"),
+    }
 }
 
-fn captures(spec: &BTreeMap<String, CaptureSpec>) -> Result<Vec<Capture>> {
+/// The published names of the columns of a run.
+pub(super) fn run(spec: &ValuesSpec) -> Result<Run> {
+    let run = match spec {
+        ValuesSpec::Range(text) => range(text)?,
+        ValuesSpec::Values(names) => {
+            for name in names {
+                printable(name)?;
+            }
+            Run::Names(names.as_slice().into())
+        }
+    };
+    ensure!(run.count() > 0, "a run has a column");
+    Ok(run)
+}
+
+fn captures(spec: &BTreeMap<String, ValuesSpec>) -> Result<Vec<Capture>> {
     let captures = spec.iter().map(|(name, values)| {
         ensure!(
             !["n", "total", "date"].contains(&&name[..]),
             "{{{name}}} stands for digits and has no list"
         );
         let (values, is_range) = match values {
-            CaptureSpec::Values(values) => {
+            ValuesSpec::Values(values) => {
                 ensure!(
                     !values.is_empty() && values.len() <= MOST_NAMES,
                     "{name}: a capture has 1 to {MOST_NAMES} values"
                 );
                 (values.clone(), false)
             }
-            CaptureSpec::Range(text) => (range(text).within(name)?, true),
+            ValuesSpec::Range(text) => {
+                let values = range(text).within(name)?;
+                (values.names().map(Cow::into_owned).collect(), true)
+            }
         };
         unique("value", values.iter().map(String::as_str)).within(name)?;
         for value in &values {
@@ -257,12 +281,35 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
     })
 }
 
-/// The details of plain CSV.
+/// How the columns of a table are found in a header.
+pub(super) fn header(spec: &TableSpec) -> Header {
+    match spec.csv.as_ref().and_then(|csv| csv.header) {
+        Some(HeaderSpec::Found(FoundBy::ByName)) => Header::ByName,
+        Some(HeaderSpec::Is(true)) => Header::InOrder,
+        Some(HeaderSpec::Is(false)) | None => Header::None,
+    }
+}
+
+/// The details of CSV.
 pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
+    let header = header(spec);
     let Some(csv) = &spec.csv else {
         return Ok(Csv::PLAIN);
     };
-    ensure!(spec.syntax == Syntax::Csv, "csv: only for syntax = \"csv\"");
+    let is_quoted = spec.syntax == Syntax::QuotedCsv && header == Header::ByName;
+    ensure!(
+        spec.syntax == Syntax::Csv || is_quoted,
+        "csv: only for syntax = \"csv\", or with header = \"by-name\" for syntax = \"quoted-csv\""
+    );
+    let of_lines = csv.separator.is_some() || csv.comment.is_some() || csv.bom || csv.trim;
+    ensure!(
+        !is_quoted || !of_lines,
+        "csv: separator, comment, bom and trim are for syntax = \"csv\""
+    );
+    ensure!(
+        csv.extra == Extra::Refuse || header == Header::ByName,
+        "csv: extra: only with header = \"by-name\""
+    );
     let separator = match csv.separator.as_deref() {
         None => Separator::Byte(b','),
         Some(text) => separator(text)?,
@@ -282,7 +329,8 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         "csv: trim: separator = \"{BLANKS}\" leaves no blanks around a field"
     );
     Ok(Csv {
-        header: csv.header,
+        header,
+        extra: csv.extra,
         separator,
         comment,
         bom: csv.bom,

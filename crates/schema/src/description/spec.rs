@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::column_spec::ColumnSpec;
+use super::column_spec::{ColumnSpec, ValuesSpec};
 use super::fault::Name;
 use super::short_columns::ShortColumns;
 use crate::{
-    Archive, Bins, CellShards, Cells, Code, Files, Json, Known, Plot, Published, PublishedAt,
-    QueryColumn, Range, Reference, Rule, Sentinel, Syntax,
+    Archive, Bins, CellShards, Cells, Code, Extra, Files, Json, Known, Plot, Published,
+    PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax,
 };
 
 /// One file: the versions of a data set and the tables that they share.
@@ -157,18 +157,6 @@ pub(super) struct TraceSpec {
     pub(super) published: Option<String>,
 }
 
-/// The values of a capture.
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a list of values, or a range such as \"00..23\""
-)]
-pub(super) enum CaptureSpec {
-    Values(Vec<String>),
-    Range(String),
-}
-
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,7 +180,7 @@ pub(super) struct TableSpec {
     pub(super) first: Option<u32>,
     /// The values of captures in the names.
     #[serde(default)]
-    pub(super) captures: BTreeMap<String, CaptureSpec>,
+    pub(super) captures: BTreeMap<String, ValuesSpec>,
     /// How a row is written in its files.
     #[serde(default)]
     pub(super) syntax: Syntax,
@@ -242,14 +230,33 @@ pub(super) struct TableSpec {
     pub(super) columns: ShortColumns,
 }
 
+/// Whether there is a header, and how columns are found in it.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, Clone, Copy)]
+#[serde(untagged, expecting = "not true, false or \"by-name\"")]
+pub(super) enum HeaderSpec {
+    Is(bool),
+    Found(FoundBy),
+}
+
+/// How columns are found in a header.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum FoundBy {
+    ByName,
+}
+
 /// [`crate::Csv`], and the spellings of NULL.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CsvSpec {
-    /// Whether the first line has the published names of the columns.
+    /// Whether the first line has the published names of the columns, or which of them by name.
+    pub(super) header: Option<HeaderSpec>,
+    /// What becomes of columns that no column is for.
     #[serde(default)]
-    pub(super) header: bool,
+    pub(super) extra: Extra,
     /// What is between two fields, or `blanks`.
     pub(super) separator: Option<String>,
     /// The character that lines begin with which are no rows.

@@ -90,6 +90,8 @@ impl OfTable {
             },
             integral_floats: column.integral_floats,
             numbers: column.numbers,
+            run: None,
+            may_be_absent: column.may_be_absent,
             capture: None,
         })
     }

@@ -1,6 +1,7 @@
 use super::*;
 
 mod forms;
+mod headers;
 mod mutated;
 mod short;
 mod spellings;

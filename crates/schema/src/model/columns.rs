@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::run::Run;
 use super::words::words;
 use crate::Looks;
 
@@ -150,6 +151,10 @@ pub struct Spelling {
     pub words: Arc<[(String, bool)]>,
     /// Names of zones that a date-time may end with, and their offsets from UTC in minutes.
     pub zones: Arc<[(String, i64)]>,
+    /// The columns of a file that are the items of this list; otherwise, it is one field.
+    pub run: Option<Run>,
+    /// Whether the header of a file may lack the column, which is then NULL in all of its rows.
+    pub may_be_absent: bool,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.
     pub capture: Option<String>,
 }

@@ -157,7 +157,18 @@ fn details(table: &Table, width: usize) -> String {
         };
         let kind = type_name(&data_type(column));
         let mut text = wrap(width, &format!("  {path}  "), &format!("{kind}, {null}"));
+        let run = table.columns[index].spelling.run.as_ref();
         let place = match field_number(table, index) {
+            Some(_) if is_nested && run.is_some() => "a field each".to_owned(),
+            Some(number) if let Some(run) = run => {
+                let last = run.count() - 1;
+                let names = [0, last].map(|item| format!("\"{}\"", run.name(item)));
+                let names = names.join(" to ");
+                format!(
+                    "fields {number} to {}, published as {names}",
+                    number + last as usize
+                )
+            }
             Some(_) if is_nested => format!("published as \"{}\"", column.content),
             Some(number) => format!("field {number}, published as \"{}\"", column.content),
             None => "not in the files of this trace, so always NULL".into(),

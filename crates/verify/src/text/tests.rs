@@ -38,6 +38,7 @@ fn source(text: &str) -> SourceText {
         pending: None,
         headers_accepted: 0,
         boms_accepted: 0,
+        order: None,
         has_index: false,
         is_crlf: false,
         array: None,

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use proptest::prelude::*;
+use serde_json::{Value, json};
 use tracelake_core::field_order::{FieldOrder, RowRules, SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
 use tracelake_schema::arrow::arrow_schema;
@@ -308,21 +309,41 @@ fn numbers_in_lists_are_those_of_the_plain_reader() {
     }
 }
 
+/// Adds a name that no column has to every object.
+fn add_other(value: &mut Value, other: &Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|it| add_other(it, other));
+            fields.insert("other".to_owned(), other.clone());
+        }
+        Value::Array(items) => items.iter_mut().for_each(|it| add_other(it, other)),
+        _ => {}
+    }
+}
+
 proptest! {
     #[test]
     fn both_readers_agree(
-        (cells, json) in object(&TABLE.columns, None),
+        (cells, object) in object(&TABLE.columns, None),
         choices in prop::collection::vec(any::<u8>(), 1..20),
+other in prop::sample::select(vec![json!(null), json!(-1.5e3), json!("}"), json!([]), json!([1, { "a": ["b"] }])]),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 0..3),
     ) {
-        let line = json.to_string().into_bytes();
+        let line = object.to_string().into_bytes();
         let is_plain = !line.contains(&b'\\');
         prop_assert_eq!(read_directly(&line), is_plain);
-        let respelled = respelled_row(&json, &choices).to_string().into_bytes();
+        let respelled = respelled_row(&object, &choices).to_string().into_bytes();
         let spelled = JsonColumns::from(&SPELLED.columns);
         let found = row(&respelled, &spelled).unwrap().cells;
         prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
         read_columns(&respelled, &spelled);
+        let mut more = object.clone();
+        add_other(&mut more, &other);
+        let more = more.to_string().into_bytes();
+        let found = row(&more, &ignoring()).unwrap().cells;
+        prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
+        prop_assert_eq!(read_columns(&more, &ignoring()), is_plain);
+        prop_assert!(!read_directly(&more));
         let mut line = if choices[0] % 2 > 0 { respelled } else { line };
         let bytes = b"{}[]\",:\\0-.e 1nt";
         for (index, byte, change) in changes {

@@ -283,7 +283,7 @@ fn the_form_of_lines_is_read_and_checked() {
     let text = with("header = true\nseparator = \"\\t\"\ncomment = \"#\"\nnull = [\"\", \"NA\"]");
     let table = &parse(&text).unwrap()[0].tables[0];
     let expected = crate::Csv {
-        header: true,
+        header: crate::Header::InOrder,
         separator: crate::Separator::Byte(b'\t'),
         comment: Some(b'#'),
         ..crate::Csv::PLAIN
@@ -320,7 +320,7 @@ fn the_form_of_lines_is_read_and_checked() {
         ("comment = \"\"", "csv: comment"),
         ("null = [\"a\", \"a\"]", "the spelling a occurs twice"),
         ("headers = true", "unknown field `headers`"),
-        ("header = 1", "invalid type"),
+        ("header = 1", "not true, false or \"by-name\""),
         ("bom = \"yes\"", "invalid type"),
         (
             "separator = \"blanks\"\ntrim = true",
