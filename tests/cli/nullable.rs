@@ -3,7 +3,7 @@
 use std::fs;
 
 use arrow_array::Array;
-use tracelake_schema::{Files, Syntax, TRACES};
+use tracelake_schema::{Files, Header, Syntax, TRACES};
 
 use tracelake_testkit::{Scratch, output_path, outside, read_output, rows, shared};
 
@@ -12,7 +12,7 @@ use tracelake_testkit::{Scratch, output_path, outside, read_output, rows, shared
 fn a_table_without_mandatory_columns_accepts_a_row_of_empty_fields() {
     let tables = TRACES.iter().flat_map(|trace| &trace.tables);
     let open = tables.filter(|table| {
-        let is_plain = table.syntax == Syntax::Csv && !table.csv.header;
+        let is_plain = table.syntax == Syntax::Csv && table.csv.header == Header::None;
         is_plain && table.files == Files::Whole && table.required.is_none()
     });
     let mut seen = 0;
