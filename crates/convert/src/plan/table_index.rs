@@ -11,7 +11,7 @@ use tracelake_schema::{Table, Trace};
 /// use tracelake_convert::plan::TableIndex;
 ///
 /// let trace = &tracelake_schema::TRACES[0];
-/// let first = TableIndex::of(trace, trace.tables[0].name).unwrap();
+/// let first = TableIndex::of(trace, &trace.tables[0].name).unwrap();
 /// assert_eq!(first.table(trace).name, trace.tables[0].name);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
