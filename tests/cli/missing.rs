@@ -19,7 +19,8 @@ fn counted() -> (&'static Arc<Trace>, &'static Arc<Table>) {
     tables
         .find(|(_, table)| {
             let is_numbered = table.files == Files::Named && table.naming.count().is_none();
-            is_numbered && table.parts > 2 && table.syntax == Syntax::Csv
+            let is_plain = table.syntax == Syntax::Csv && !table.csv.header;
+            is_numbered && is_plain && table.parts > 2
         })
         .unwrap()
 }
