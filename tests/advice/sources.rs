@@ -183,7 +183,7 @@ pub(super) const ADVICE: &[Advice] = &[
         "convert SRC OUT --trace azure-vm-2017",
     ),
     retype(
-        "name the trace with --trace: alibaba-2018 or alibaba-gpu-2020",
+        "name the trace with --trace: alibaba-2018 or alibaba-genai-2026",
         |s| s.file("download.tar.gz", &tar_gz(&[("machine_meta.csv", META)])),
         "convert SRC/download.tar.gz OUT",
         "convert SRC/download.tar.gz OUT --trace alibaba-2018",

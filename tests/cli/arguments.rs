@@ -572,16 +572,10 @@ fn a_dry_run_names_the_outputs_of_a_file_that_is_cut() {
 
 /// A source of a table that is published in one file, with three rows of nothing.
 fn whole_table() -> (Scratch, &'static str) {
-    let tables = tracelake_schema::TRACES
-        .iter()
-        .flat_map(|trace| &trace.tables);
     let optional = |table: &&'static Arc<tracelake_schema::Table>| {
         table.columns.iter().all(|column| !column.mandatory)
     };
-    let mut whole = tables.filter(|table| {
-        table.files == tracelake_schema::Files::Whole
-            && table.syntax == tracelake_schema::Syntax::Csv
-    });
+    let mut whole = tracelake_testkit::plain_whole_tables();
     let table = whole.find(optional).or(whole.next()).unwrap();
     let fields = table
         .fields

@@ -3,9 +3,11 @@
 use std::fs;
 use std::sync::Arc;
 
-use tracelake_schema::{Files, Syntax, TRACES, Table};
+use tracelake_schema::{Syntax, TRACES, Table};
 
-use tracelake_testkit::{Scratch, convert, good_line, gzip, manifest, run, tree};
+use tracelake_testkit::{
+    Scratch, convert, good_line, gzip, manifest, plain_whole_tables, run, tree,
+};
 
 const PART: &str = "job_events/part-00000-of-00001.csv";
 
@@ -153,8 +155,7 @@ const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\noid sha256:
 fn a_pointer_is_named_in_place_of_every_file() {
     let quoted = &tables(Syntax::QuotedCsv).next().unwrap().name;
     let json = &tables(Syntax::Json).next().unwrap().name;
-    let whole = tables(Syntax::Csv).find(|table| table.files == Files::Whole);
-    let csv = &whole.unwrap().name;
+    let csv = &plain_whole_tables().next().unwrap().name;
     for path in [
         format!("{quoted}.csv"),
         format!("{quoted}.csv.gz"),

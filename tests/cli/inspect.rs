@@ -1,12 +1,10 @@
 //! `inspect` on a run that ended early: what it reports as left, and in which units.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use tracelake_core::words::group_digits;
-use tracelake_schema::{Files, Syntax, TRACES, Table};
+use tracelake_schema::Table;
 
-use tracelake_testkit::{Scratch, run, trace};
+use tracelake_testkit::{Scratch, plain_whole_tables, run, trace};
 
 fn inspected(path: &std::path::Path) -> (Value, String) {
     let path = path.to_str().unwrap();
@@ -96,11 +94,7 @@ fn times_have_the_unit_of_their_column() {
             assert!(text.contains(&from), "{from}: {text}");
         }
     }
-    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
-    let whole =
-        |table: &&'static Arc<Table>| table.files == Files::Whole && table.syntax == Syntax::Csv;
-    let table = tables
-        .filter(whole)
+    let table = plain_whole_tables()
         .find(|table| table.time.is_some())
         .unwrap();
     let scratch = Scratch::new();

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use tracelake_schema::{Files, Syntax, TRACES};
-use tracelake_testkit::{Score, Scratch, ensure, rows, run, sha256, table, tree};
+use tracelake_testkit::{
+    Score, Scratch, ensure, plain_whole_tables, rows, run, sha256, table, tree,
+};
 
 /// A source of one file with this text, and a list that has the digest of another one.
 fn source(name: &str, text: &str) -> (Scratch, String) {
@@ -20,9 +21,7 @@ fn source(name: &str, text: &str) -> (Scratch, String) {
 
 #[test]
 fn a_kept_part_is_compared_with_the_list() {
-    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
-    let whole = tables.find(|table| table.files == Files::Whole && table.syntax == Syntax::Csv);
-    let whole = whole.unwrap();
+    let whole = plain_whole_tables().next().unwrap();
     let cut_name = format!("{}.csv", whole.name);
     let cut = rows::sample(whole, 0, 60_000);
     let part = rows::sample(table("job_events"), 0, 20);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Files, Header, Syntax, TRACES, Table, Trace};
 
 use crate::described::language::one_table;
 use crate::streams::tar_gz;
@@ -19,7 +19,8 @@ fn counted() -> (&'static Arc<Trace>, &'static Arc<Table>) {
     tables
         .find(|(_, table)| {
             let is_numbered = table.files == Files::Named && table.naming.count().is_none();
-            is_numbered && table.parts > 2 && table.syntax == Syntax::Csv
+            let is_plain = table.syntax == Syntax::Csv && table.csv.header == Header::None;
+            is_numbered && is_plain && table.parts > 2
         })
         .unwrap()
 }

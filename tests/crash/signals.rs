@@ -7,12 +7,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tracelake_schema::{Files, Syntax, TRACES};
 
 use crate::crash::child::{AT_ONCE, HANGS, Working, busy, within_time};
 use tracelake_testkit::{
-    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, part_path, program, run,
-    tree,
+    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, part_path,
+    plain_whole_tables, program, run, tree,
 };
 
 const MANIFEST: &str = "_tracelake/manifest.json";
@@ -100,10 +99,7 @@ const ENDLESS: u64 = 1 << 40;
 /// Sources that keep the program busy for long without a row: what they are, the file, its start and
 /// its length.
 fn slow_sources() -> Vec<(&'static str, String, Vec<u8>, u64)> {
-    let whole = TRACES.iter().flat_map(|trace| &trace.tables);
-    let mut whole =
-        whole.filter(|table| table.files == Files::Whole && table.syntax == Syntax::Csv);
-    let table = &whole.next().unwrap().name;
+    let table = &plain_whole_tables().next().unwrap().name;
     let mut member = tar::Header::new_ustar();
     member.set_path("notes").unwrap();
     member.set_size(ENDLESS);

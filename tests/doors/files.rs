@@ -563,15 +563,15 @@ pub(super) const FILES: &[File] = &[
         "Acme's jobs",
         "trace_kalos.csv",
         || text("next/acme/trace_kalos.csv"),
-        Refused,
-        "no known table has 17 fields",
+        Recognised,
+        "kalos_jobs of acme-2023",
     ),
     file(
         "Helios' jobs",
         "cluster_log.csv",
         || text("next/helios/cluster_log.csv"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "name it ",
     ),
     file(
         "BurstGPT",
@@ -598,22 +598,22 @@ pub(super) const FILES: &[File] = &[
         "requests for pictures",
         "lora.csv",
         || text("next/alibaba-genai-2026/lora_request_trace.csv"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "lora_request_trace of alibaba-genai-2026",
     ),
     file(
         "duty cycles",
         "duty.csv",
         || text("next/alibaba-genai-2026/pod_gpu_duty_cycle_anon.csv"),
         Asked,
-        "schema --new",
+        "pass --trace alibaba-genai-2026 --tables",
     ),
     file(
         "spot nodes",
         "node_info_df.csv",
         || text("next/alibaba-spot-gpu-2026/node_info_df.csv"),
-        Refused,
-        "no known table has 4 fields",
+        Recognised,
+        "gpu_nodes of alibaba-spot-gpu-2026",
     ),
     file(
         "calls of microservices",
@@ -633,8 +633,78 @@ pub(super) const FILES: &[File] = &[
         "Mooncake's requests",
         "conversation_trace.jsonl",
         || text("next/mooncake/conversation_trace.jsonl"),
+        Recognised,
+        "inference_requests of mooncake-2025",
+    ),
+    file(
+        "Mooncake's requests, renamed",
+        "mooncake.json",
+        || text("next/mooncake/conversation_trace.jsonl"),
+        Asked,
+        "pass --trace mooncake-2025",
+    ),
+    file(
+        "Bailian's requests",
+        "qwen_coder_blksz_16.jsonl",
+        || text("next/qwen-bailian/README-record.txt"),
+        Recognised,
+        "inference_requests of qwen-bailian-2025",
+    ),
+    file(
+        "Bailian's requests, renamed",
+        "requests.json",
+        || text("next/qwen-bailian/README-record.txt"),
+        Recognised,
+        "inference_requests of qwen-bailian-2025",
+    ),
+    file(
+        "duty cycles under their name",
+        "pod_gpu_duty_cycle_anon.csv",
+        || text("next/alibaba-genai-2026/pod_gpu_duty_cycle_anon.csv"),
+        Recognised,
+        "pod_gpu_duty_cycle of alibaba-genai-2026",
+    ),
+    file(
+        "invocations of functions",
+        "AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt",
+        || text("next/azure-functions-2021/AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt"),
+        Recognised,
+        "function_invocations of azure-functions-2021",
+    ),
+    file(
+        "invocations of functions, renamed",
+        "calls.csv",
+        || text("next/azure-functions-2021/AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt"),
+        Recognised,
+        "function_invocations of azure-functions-2021",
+    ),
+    file(
+        "a RAR archive",
+        "AzureFunctionsInvocationTraceForTwoWeeksJan2021.rar",
+        || b"Rar!\x1a\x07\x01\0".to_vec(),
         Refused,
-        "no known table has the names of its first row",
+        "unpack it first",
+    ),
+    file(
+        "power of a domain",
+        "cella_pdu6.csv",
+        || {
+            b"time,cell,pdu,measured_power_util,production_power_util,bad_measurement_data,bad_production_power_data\n\
+              900000000,a,pdu6,0.65,0.41,false,false\n"
+                .to_vec()
+        },
+        Recognised,
+        "pdu_power of google-power-2019",
+    ),
+    file(
+        "multimodal requests, renamed",
+        "lmm.csv",
+        || {
+            b"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,0,770,491\n"
+                .to_vec()
+        },
+        Recognised,
+        "inference_requests of azure-lmm-2025",
     ),
     file(
         "a shard with a field of its own",

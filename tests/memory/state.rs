@@ -2,12 +2,11 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 use tracelake::{Context, Dataset, Request, RunOptions, plan};
-use tracelake_schema::{Files, Syntax, TRACES, Table};
+use tracelake_schema::Table;
 use tracelake_testkit::server::{Answer, Server};
-use tracelake_testkit::{Scratch, gzip, manifest, program, rows};
+use tracelake_testkit::{Scratch, gzip, manifest, plain_whole_tables, program, rows};
 
 use super::{MIB, allocated_by, alone, peak_of, peak_of_any, write_parts};
 
@@ -16,10 +15,7 @@ pub(super) const WAITING_BOUNDS: [u64; 2] = [2_500, 5_000];
 
 /// The first table of the catalog that is published in one file of plain fields.
 fn whole_table() -> &'static Table {
-    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
-    let is_whole =
-        |table: &&'static Arc<Table>| table.files == Files::Whole && table.syntax == Syntax::Csv;
-    tables.find(is_whole).unwrap()
+    plain_whole_tables().next().unwrap()
 }
 
 fn with_store(server: &Server) -> Command {

@@ -800,6 +800,214 @@ def azure_vm(cores: str) -> Callable[[Rows], dict[str, Callable[[], Numbers]]]:
     return figures
 
 
+def prompts(names: list[str], sizes_in: list[tuple[int, str]], above: str, unit: int) -> Callable[[Rows], dict[str, Callable[[], Numbers]]]:
+    """Requests to language models, whose workload is the number of their file."""
+
+    def figures(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+        asked = rows["inference_requests"]
+        sizes_out = [(10, "under 10"), (100, "10-99"), (1000, "100-999")]
+
+        def name(row: Row) -> str:
+            return names[min(row["file_number"], len(names) - 1)]
+
+        return {
+            "requests": lambda: {
+                (f"requests of {one}", ""): number for one, number in Counter(map(name, asked)).items()
+            },
+            "tokens": lambda: {
+                ("input tokens", ""): sum(row["input_length"] for row in asked),
+                ("output tokens", ""): sum(row["output_length"] for row in asked),
+            },
+            "requests_over_time": lambda: rates([Thing(row["timestamp"], name(row)) for row in asked], Axis(unit, unit, 2000, 0)),
+            "input_sizes": lambda: counted((within(row["input_length"], sizes_in, above), name(row)) for row in asked),
+            "output_sizes": lambda: counted(
+                (within(row["output_length"], sizes_out, "1,000 and more"), name(row)) for row in asked
+            ),
+        }
+
+    return figures
+
+
+def azure_lmm(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    asked = rows["inference_requests"]
+    limits = [(10, "under 10"), (100, "10-99"), (1000, "100-999"), (4000, "1,000-3,999")]
+
+    def kind(row: Row) -> str:
+        return "images" if (row["num_images"] or 0) > 0 else "text alone"
+
+    def by(column: str) -> Numbers:
+        return counted((within(row[column], limits, "4,000 and more"), kind(row)) for row in asked)
+
+    return {
+        "requests": lambda: {(f"requests with {one}", ""): number for one, number in Counter(map(kind, asked)).items()},
+        "tokens": lambda: {
+            ("input tokens", ""): sum(row["context_tokens"] for row in asked),
+            ("output tokens", ""): sum(row["generated_tokens"] for row in asked),
+        },
+        "requests_over_time": lambda: rates(
+            [Thing(microseconds(row["timestamp"]), kind(row)) for row in asked], Axis(HOUR, HOUR, 2000, None)
+        ),
+        "input_sizes": lambda: by("context_tokens"),
+        "output_sizes": lambda: by("generated_tokens"),
+    }
+
+
+def genai(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    asked, duty = rows["lora_request_trace"], rows["pod_gpu_duty_cycle"]
+    takes = [(10, "under 10 s"), (30, "10-30 s"), (60, "30-60 s"), (120, "1-2 min")]
+    loads = [(1000, "under 1 s"), (3000, "1-3 s"), (10_000, "3-10 s"), (30_000, "10-30 s")]
+    tables = {"base_model_update_latency": "base model", "lora_update_latency": "LoRA", "controlnet_latency": "ControlNet"}
+    return {
+        "requests": lambda: {("requests", ""): len(asked), ("groups", ""): len({row["group_id"] for row in asked})},
+        "gpu_over_time": lambda: means(
+            samples(duty, {"value": "GPU"}, "timestamp_anon", is_percentage), Axis(3600, 3600, 2000, None)
+        ),
+        "requests_over_time": lambda: rates(
+            [Thing(microseconds(row["gmt_create"]), row["predict_type"]) for row in asked], Axis(HOUR, HOUR, 2000, None)
+        ),
+        "execution_times": lambda: counted(
+            (within(row["exec_time_seconds"], takes, "over 2 min"), row["predict_status"]) for row in asked
+        ),
+        "loading_times": lambda: counted(
+            (within(row["value"], loads, "over 30 s"), name) for table, name in tables.items() for row in rows[table]
+        ),
+    }
+
+
+def spot_gpu(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    jobs, nodes = rows["gpu_jobs"], rows["gpu_nodes"]
+
+    def gpus() -> Numbers:
+        numbers: Counter[tuple[str, str]] = Counter()
+        for row in nodes:
+            numbers[row["gpu_model"], f"{row['gpu_capacity_num']} in a node"] += row["gpu_capacity_num"]
+        return dict(numbers)
+
+    return {
+        "jobs": lambda: {
+            (f"jobs of type {kind}", ""): number for kind, number in Counter(row["job_type"] for row in jobs).items()
+        },
+        "nodes": lambda: {("nodes", ""): len(nodes), ("GPUs", ""): sum(row["gpu_capacity_num"] for row in nodes)},
+        "jobs_over_time": lambda: rates(
+            [Thing(row["submit_time"], row["job_type"]) for row in jobs], Axis(86_400, 86_400, 2000, 0)
+        ),
+        "durations": lambda: counted((duration(row["duration"]), row["job_type"]) for row in jobs),
+        "gpus": gpus,
+    }
+
+
+def power(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    readings, machines = rows["pdu_power"], rows["machine_to_pdu_mapping"]
+    columns = {"measured_power_util": ("measured", "bad_measurement_data"), "production_power_util": ("production", "bad_production_power_data")}
+    good = [
+        (row["time"], name, row[column])
+        for row in readings
+        for column, (name, is_bad) in columns.items()
+        if not row[is_bad]
+    ]
+    start, day = 600_000_000, 86_400_000_000
+    tens = [(0.4, "under 40"), *((high / 100, f"{high - 10}-{high}") for high in range(50, 100, 10))]
+
+    def of_a_day() -> Numbers:
+        hours: defaultdict[int, list[float]] = defaultdict(list)
+        for time, name, value in good:
+            if name == "measured" and time >= start:
+                hours[(time - start) % day // HOUR].append(value)
+        return {(str(hour), "measured"): 100 * math.fsum(values) / len(values) for hour, values in hours.items()}
+
+    return {
+        "domains": lambda: {
+            ("power domains", ""): len({row["pdu"] for row in readings}),
+            ("machines", ""): len({(row["cell_name"], row["machine_id"]) for row in machines}),
+        },
+        "power_over_time": lambda: means(
+            [Thing(time, name, 100 * value) for time, name, value in good], Axis(HOUR, HOUR, 2000, start)
+        ),
+        "power_of_a_day": of_a_day,
+        "levels": lambda: counted((within(value, tens, "90 and more"), name) for _, name, value in good),
+    }
+
+
+def functions_2021(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    calls = rows["function_invocations"]
+    takes = [(0.01, "under 10 ms"), (0.1, "10-100 ms"), (1, "0.1-1 s"), (10, "1-10 s"), (60, "10-60 s")]
+    times = [(10, "under 10"), (100, "10-99"), (1000, "100-999"), (10_000, "1,000-9,999")]
+    functions = Counter((row["app"], row["func"]) for row in calls)
+    return {
+        "invocations": lambda: {
+            ("invocations", ""): len(calls),
+            ("functions", ""): len(functions),
+            ("applications", ""): len({app for app, _ in functions}),
+        },
+        "invocations_over_time": lambda: rates(
+            [Thing(row["end_timestamp"], "invocations") for row in calls], Axis(3600, 3600, 2000, 0)
+        ),
+        "durations": lambda: counted((within(row["duration"], takes, "over 1 min"), "invocations") for row in calls),
+        "popularity": lambda: counted(
+            (within(number, times, "10,000 and more"), "functions") for number in functions.values()
+        ),
+    }
+
+
+def microservices(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    calls = rows["call_graph"]
+    axis = Axis(60_000, 60_000, 2000, 0)
+    takes = [(1, "under 1 ms"), (10, "1-10 ms"), (100, "10-100 ms"), (1000, "0.1-1 s")]
+    used = {"node_metrics": "nodes", "ms_metrics": "containers"}
+    return {
+        "calls": lambda: {("records of calls", ""): len(calls), ("graphs", ""): len({row["traceid"] for row in calls})},
+        "calls_over_time": lambda: rates([Thing(row["timestamp"], row["rpctype"]) for row in calls], axis),
+        "response_times": lambda: counted((within(abs(row["rt"]), takes, "over 1 s"), row["rpctype"]) for row in calls),
+        "cpu_over_time": lambda: means(
+            [
+                one
+                for table, name in used.items()
+                for one in samples(rows[table], {"cpu_utilization": name}, "timestamp", lambda value: 0 <= value <= 1)
+            ],
+            axis,
+        ),
+    }
+
+
+DAY = 86_400_000_000
+
+
+def required_gpus(number: int) -> str:
+    return within(number, [(1, "none"), (2, "1"), (9, "2-8"), (65, "9-64")], "over 64")
+
+
+def helios(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    jobs = rows["cluster_log"]
+    return {
+        "jobs": lambda: {("jobs", ""): len(jobs), ("GPU jobs", ""): sum(row["gpu_num"] > 0 for row in jobs)},
+        "jobs_over_time": lambda: rates(
+            [Thing(microseconds(row["submit_time"]), row["cluster"]) for row in jobs], Axis(DAY, DAY, 2000, None)
+        ),
+        "durations": lambda: counted((duration(row["duration"]), row["state"]) for row in jobs if row["gpu_num"] > 0),
+        "gpu_requests": lambda: counted((required_gpus(row["gpu_num"]), row["cluster"]) for row in jobs),
+    }
+
+
+def acme(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    jobs = [(name, row) for name in ("Seren", "Kalos") for row in rows[f"{name.lower()}_jobs"]]
+
+    def hours() -> Numbers:
+        times: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for name, row in jobs:
+            times[row["state"], name] += row["gpu_time"]
+        return {key: time / 3600 for key, time in times.items()}
+
+    return {
+        "jobs": lambda: {(f"jobs of {name}", ""): len(rows[f"{name.lower()}_jobs"]) for name in ("Seren", "Kalos")},
+        "jobs_over_time": lambda: rates(
+            [Thing(microseconds(row["submit_time"]), name) for name, row in jobs], Axis(DAY, DAY, 2000, None)
+        ),
+        "durations": lambda: counted((duration(row["duration"]), name) for name, row in jobs if row["gpu_num"] > 0),
+        "gpu_requests": lambda: counted((required_gpus(row["gpu_num"]), name) for name, row in jobs),
+        "gpu_time": hours,
+    }
+
+
 PLAIN: dict[str, Callable[[Rows], dict[str, Callable[[], Numbers]]]] = {
     "google-2011-v2.1": google,
     "borg-2019": borg,
@@ -813,4 +1021,24 @@ PLAIN: dict[str, Callable[[Rows], dict[str, Callable[[], Numbers]]]] = {
     "azure-llm-2024": azure_llm(HOUR),
     "azure-vm-2017": azure_vm("vm_core_count"),
     "azure-vm-2019": azure_vm("vm_core_count_bucket"),
+    "acme-2023": acme,
+    "alibaba-genai-2026": genai,
+    "alibaba-microservices-2022": microservices,
+    "alibaba-spot-gpu-2026": spot_gpu,
+    "azure-functions-2021": functions_2021,
+    "azure-lmm-2025": azure_lmm,
+    "google-power-2019": power,
+    "helios-2020": helios,
+    "mooncake-2025": prompts(
+        ["conversation", "toolagent", "synthetic"],
+        [(1000, "under 1,000"), (4000, "1,000-3,999"), (16_000, "4,000-15,999"), (64_000, "16,000-63,999")],
+        "64,000 and more",
+        60_000,
+    ),
+    "qwen-bailian-2025": prompts(
+        ["traceA", "traceB", "thinking", "coder"],
+        [(100, "under 100"), (1000, "100-999"), (4000, "1,000-3,999"), (16_000, "4,000-15,999")],
+        "16,000 and more",
+        60,
+    ),
 }

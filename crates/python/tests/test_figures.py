@@ -32,6 +32,9 @@ PUBLISHED = [
     ("alibaba-gpu-2023", "next/alibaba-gpu-2023"),
     ("alibaba-gpu-2025", "next/alibaba-gpu-2025"),
     ("azure-llm-2023", "next/azure-llm-2023"),
+    ("alibaba-genai-2026", "next/alibaba-genai-2026"),
+    ("azure-functions-2021", "next/azure-functions-2021"),
+    ("mooncake-2025", "next/mooncake"),
 ]
 
 #: Texts that some layer between a row and the page might read as more than text.

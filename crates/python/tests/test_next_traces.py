@@ -106,7 +106,10 @@ def _maas_2026() -> dict[str, str | list[Row]]:
 
 
 #: How the texts of files begin that have a header.
-HEADERS = ("TIMESTAMP,", "sn,", "name,", "instance_sn,", "time_s,")
+HEADERS = (
+    "TIMESTAMP,", "sn,", "name,", "instance_sn,", "id,", "job_id,", "job_name,", "gpu_model,", "time,", "machine_id,", "app,",
+    "timestamp,", "timestamp_anon,", "value,", "gmt_create,", "predict_type,", "time_s,",
+)  # fmt: skip
 
 #: The files of each trace by their names, and of an archive after its own: texts, or the rows of Parquet files.
 TRACES: dict[str, dict[str, Any]] = {
@@ -150,6 +153,109 @@ TRACES: dict[str, dict[str, Any]] = {
     },
     "alibaba-gpu-2026": _gpu_2026(),
     "alibaba-maas-2026": _maas_2026(),
+    "acme-2023": {
+        "trace_seren.csv": "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,"
+        "gpu_time\n5778432,u5907,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,"
+        "2023-03-01 00:20:51+08:00,117,32,936.0\n5778469,u5907,1,8,128,Other,COMPLETED,2023-03-01 00:23:58+08:00,"
+        "2023-03-01 00:24:11+08:00,2023-03-01 01:09:04+08:00,2693,13,21544.0\n",
+        "trace_kalos.csv": "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,"
+        "start_time,end_time,fail_time,stop_time,duration,queue,gpu_time\ndlctk696s0jbvitv,uf794,8,64,960,1000,100.0,Other,"
+        "FAILED,2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,2023-05-17 11:01:16+00:00,2023-05-17 11:01:16+00:00,,18,"
+        "10.0,1152.0\ndlc1t2ypl09b8qtp,uf794,8,64,960,1000,100.0,Other,CANCELLED,2023-05-17 11:28:42+00:00,"
+        "2023-05-17 11:28:54+00:00,2023-05-17 11:30:04+00:00,,2023-05-17 11:30:04+00:00,82,12.0,5248.0\n",
+        "cluster_summary.csv": "id,job_num,cpu_job_num,gpu_job_num,avg_run_time_gpu,avg_que_time_gpu,avg_gpu_num,"
+        "med_run_time_gpu,med_que_time_gpu,med_gpu_num,max_run_time_gpu,max_gpu,complete_rate_gpu,cancel_rate_gpu,"
+        "fail_rate_gpu,complete_gpu_time,cancel_gpu_time,fail_gpu_time,complete_rate_gpu_time,cancel_rate_gpu_time,"
+        "fail_rate_gpu_time,avg_run_time_cpu,avg_que_time_cpu,med_run_time_cpu,med_que_time_cpu,complete_rate_cpu,"
+        "cancel_rate_cpu,fail_rate_cpu\nKalos,62413,42506,19907,1259.689,214.179,26.77,124.0,17.0,1.0,625740.0,1024.0,0.541,"
+        "0.062,0.397,1667685146.0,3239202064.0,426292851.0,0.313,0.607,0.08,118.352,88.401,22.0,9.0,0.86,0.001,0.14\n"
+        "PAI,1260920,0,1037085,4787.109,401.742,0.683,480.667,9.0,0.5,626371.0,8.0,,,,,,,,,,,,,,,,\n",
+    },
+    "alibaba-genai-2026": {
+        **{
+            f"{name}.tar.gz": "timestamp_anon,value,container_ip\n1662859290.0,2639.0,086b31f81b1cf0f15e43fe568e3fb8e4\n"
+            "1662863404.0,12766.5,47d94ec84e80267e738db2caca3d9184\n"
+            for name in (
+                "basemodel_update_latency_anon", "controlnet_latency_data_anon", "lora_update_latency_anon",
+                "model_predict_data_anon", "pipeline_inference_data_anon", "pipeline_update_latency_anon",
+                "pod_gpu_memory_used_bytes_anon",
+            )
+        },
+        **{
+            f"{name}.tar.gz": "value,timestamp_anon,container_ip\n0.35,1662858720.0,23b8eba99c14e73d454503a55ae96989\n"
+            "0.0,1662859720.0,11415d99a127e215d2148a1f6600007f\n"
+            for name in ("pod_gpu_duty_cycle_anon", "pod_memory_util_anon")
+        },
+        "qps.tar.gz": "timestamp_anon,value,container_ip,request_type\n1662859176.0,0.09000000000000001,,API Requests\n"
+        "1662859233.0,0.2,23b8eba99c14e73d454503a55ae96989,Generative Requests\n",
+        "queue_rt_raw_anon.tar.gz": "value,container_ip,timestamp_anon\n"
+        "196.0,dfe00e981377fa8e0a9aefbc9b2e9369,1662859347.0\n425.0,081177dd05d758b23a62391e75a1bb34,1662859803.0\n",
+        "queue_size_raw_anon.tar.gz": "value,container_ip,timestamp_anon\n0.0,,1662858720.0\n3.0,,1662858777.0\n",
+        "lora_request_trace.tar.gz": "gmt_create,predict_type,predict_status,exec_time_seconds,groupId,prompt_length,"
+        "negative_prompt_length,num_images_per_prompt,num_inference_steps,checkpoint_model_version_id,num_lora\n"
+        "2024-11-15 16:57:50,TXT_2_IMG,SUCCEED,32.0,G0000,63.0,26.0,1.0,30.0,M0000,0\n"
+        "2024-11-15 18:16:14,IMG_2_IMG,FAILED,143.0,G0001,93.0,,1.0,40.0,M0001,2\n",
+        "data_trace_processed.tar.gz": "predict_type,exec_time_seconds,style_type,prompt_length,negative_prompt_length,"
+        "num_images_per_prompt,num_inference_steps,checkpoint_model_version_id,lora_args\n"
+        "e867a9754d73155e90d62f88dbedfc62,22.0,88585aaa7d5402c0928a0c8639c83bab,54.0,26.0,1.0,30.0,"
+        "0a80ffe64c68aa574e80e6c9b9f5308a,[]\nf54c9d4e8a16832ef4cd01da8f723c8c,105.0,,27.0,,8.0,30.0,"
+        "f9c4915ff864089286f00a0da73721b7,\"[{'modelVersionId': 'b37242925ffe0da400d9b98c254b9fcd', 'scale': 0.8}]\"\n",
+    },
+    "alibaba-microservices-2022": {
+        "NodeMetricsUpdate_0.tar.gz": "timestamp,nodeid,cpu_utilization,memory_utilization\n"
+        "60000,NODE_10632,0.266488095525847,0.159064258887333\n",
+        "MSMetricsUpdate_0.tar.gz": "timestamp,msname,msinstanceid,nodeid,cpu_utilization,memory_utilization\n"
+        "180000,MS_21881,MS_21881_POD_0,NODE_11517,0.21995999999530616,0.833001454671224\n",
+        "MCRRTUpdate_0.tar.gz": "timestamp,msname,msinstanceid,nodeid,providerrpc_rt,providerrpc_mcr,consumerrpc_rt,"
+        "consumerrpc_mcr,writemc_rt,writemc_mcr,readmc_rt,readmc_mcr,writedb_rt,writedb_mcr,readdb_rt,readdb_mcr,consumermq_rt,"
+        "consumermq_mcr,providermq_rt,providermq_mcr,http_mcr,http_rt\n60000,MS_73317,MS_73317_POD_1797,NODE_3619,"
+        "10.119451170298627,1.216773932801612e-05,9.996974281391829,7.169679436055699e-12,0.0,0.0,0.40625,3.142596113773332e-07,"
+        "0.0,0.0,0.9693548387096775,6.088779970435831e-06,0.0,0.0,24.4218009478673,2.0721493125192907e-06,0.0,0.0\n",
+        "CallGraph_0.tar.gz": "timestamp,traceid,service,rpc_id,rpctype,um,uminstanceid,interface,dm,dminstanceid,rt\n"
+        "115352,T_11560863075,S_153587416,0.1,rpc,MS_58845,MS_58845_POD_0,xOuy6-80Vt,MS_71712,MS_71712_POD_244,2.0\n"
+        "115353,T_11560863075,S_153587416,0.1,rpc,MS_58845,MS_58845_POD_0,xOuy6-80Vt,MS_71712,MS_71712_POD_244,-1.0\n",
+    },
+    "alibaba-spot-gpu-2026": {
+        "job_info_df.csv": "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
+        "239255,13,A10,20,1,1,0,2764799,HP\n437260,57,A100-SXM4-80GB,15,1,16,9589663,41060,Spot\n",
+        "node_info_df.csv": "gpu_model,gpu_capacity_num,cpu_num,node_name\nGPU-series-1,4,192,0\nA10,1,128,2\n",
+    },
+    "azure-functions-2021": {
+        "AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt": "app,func,end_timestamp,duration\n"
+        f"{'7' * 64},{'3' * 64},5160.142570018768,0.134\n{'1' * 64},{'c' * 64},5161.280997037888,42.356\n",
+    },
+    "azure-lmm-2025": {
+        "AzureLMMInferenceTrace_multimodal.csv.gz": "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"
+        "2024-10-15T12:00:00.269Z,0,770,491\n2024-10-15T12:00:05.819Z,1,949,126\n",
+    },
+    "google-power-2019": {
+        **{
+            f"cell{cell}_{pdu}.csv.gz": "time,cell,pdu,measured_power_util,production_power_util,bad_measurement_data,"
+            f"bad_production_power_data\n900000000,{cell},{pdu},0.6512,0.41,false,false\n"
+            f"600000000,{cell},{pdu},0.66,0.42,false,true\n"
+            for cell, pdu in (("a", "pdu6"), ("f", "pdu17"), ("i", "mvpp1"))
+        },
+        "machine_to_pdu_mapping.csv.gz": "machine_id,cell,pdu\n4246147567,a,pdu6\n102893,f,pdu17\n",
+    },
+    "helios-2020": {
+        f"{cluster}/cluster_log.csv": "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+        "queue\n1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0\n"
+        "1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:28,2020-06-09 18:45:37,249,1\n"
+        for cluster in ("Earth", "Venus")
+    },
+    "mooncake-2025": {
+        f"{workload}_trace.jsonl": '{"timestamp": 0, "input_length": 600, "output_length": 500, "hash_ids": [0, 1]}\n'
+        '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47, 48, 49, 50, 51, 52, 53, 54, 55, '
+        "56, 57, 2353, 2354]}\n"
+        for workload in ("conversation", "synthetic", "mooncake")
+    },
+    "qwen-bailian-2025": {
+        f"qwen_{scenario}_blksz_16.jsonl": '{"chat_id": 55, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 33, '
+        '"output_length": 10, "type": "text", "turn": 1, "hash_ids": [1, 2, 3]}\n{"chat_id": 159, "parent_chat_id": 55, '
+        '"timestamp": 61.114, "input_length": 521, "output_length": 132, "type": "text", "turn": 2, '
+        '"hash_ids": [1089, 1090, 1091, 6326, 13148]}\n'
+        for scenario in ("traceA", "coder")
+    },
 }
 
 

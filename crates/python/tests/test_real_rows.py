@@ -36,6 +36,13 @@ SOURCES = [
     ("Alibaba GPU 2023, one list of nodes and one of pods", "next/alibaba-gpu-2023", {}),
     ("Alibaba GPU 2025, first 2,999 rows", "next/alibaba-gpu-2025", {}),
     ("Azure LLM 2023, the service code", "next/azure-llm-2023", {}),
+    ("Mooncake, first 300 rows of conversation", "next/mooncake", {}),
+    ("Bailian, one record", "next/qwen-bailian", {"README-record.txt": "qwen_traceA_blksz_16.jsonl"}),
+    ("Alibaba GenAI 2026, first 1,499 rows of two tables", "next/alibaba-genai-2026", {}),
+    ("Alibaba spot GPU 2026, the nodes", "next/alibaba-spot-gpu-2026", {}),
+    ("Azure Functions 2021, six rows", "next/azure-functions-2021", {}),
+    ("Helios, three rows", "next/helios", {"cluster_log.csv": "Venus/cluster_log.csv"}),
+    ("Acme, two rows of Kalos", "next/acme", {}),
 ]
 
 
@@ -57,8 +64,8 @@ def test_every_finding_is_explained() -> None:
         source = ROWS / folder
         if renamed:
             source = Path(folder)
-            source.mkdir()
             for old, new in renamed.items():
+                (source / new).parent.mkdir(parents=True, exist_ok=True)
                 copy = shutil.copytree if (ROWS / folder / old).is_dir() else shutil.copy
                 copy(ROWS / folder / old, source / new)
         lake = f"{Path(folder).name}-lake"

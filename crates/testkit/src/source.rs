@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
-use tracelake_schema::{TRACES, Table, Trace};
+use tracelake_schema::{Files, Header, Syntax, TRACES, Table, Trace};
 
 use crate::program::{Run, convert, run};
 use crate::rows;
@@ -22,6 +22,15 @@ pub fn trace() -> &'static Arc<Trace> {
 /// One of its tables.
 pub fn table(name: &str) -> &'static Arc<Table> {
     trace().table(name).unwrap()
+}
+
+/// The tables of all traces that are published in one file of CSV with their name and no header.
+pub fn plain_whole_tables() -> impl Iterator<Item = &'static Arc<Table>> {
+    let tables = TRACES.iter().flat_map(|trace| &trace.tables);
+    tables.filter(|table| {
+        let is_plain = table.syntax == Syntax::Csv && table.csv.header == Header::None;
+        table.files == Files::Whole && is_plain && table.naming.patterns.is_empty()
+    })
 }
 
 /// A good row of a table. Tests make bad rows from it.
