@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::fault::{Result, Within, bail, ensure};
 use super::spec::{CaptureSpec, TableSpec};
 use super::words::{identifier, unique};
-use crate::naming::Piece;
+use crate::naming::{Piece, uncompressed};
 use crate::{Capture, Csv, Files, NamePattern, Naming, Separator, SeparatorText, Syntax};
 
 /// The most parts of a table, and shards of a cell; published tables have up to 12,085. A description alone must not decide
@@ -196,7 +196,7 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
         "{text:?} is not the name of a file, maybe with up to {MOST_CAPTURES} directories before it: none of them is \
          empty or begins with a point"
     );
-    let mut rest = text.strip_suffix(".gz").unwrap_or(text);
+    let mut rest = uncompressed(text);
     let mut pieces: Vec<Piece> = Vec::new();
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {
