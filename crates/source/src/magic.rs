@@ -10,15 +10,14 @@ pub struct Magic {
     pub remedy: &'static str,
 }
 
-const ZIP: &str = "unpack it first, or rename it to end in .zip";
 const UNPACK: &str = "unpack it first";
 const AGAIN: &str = "download it again";
 const PAGE: &str = "a web page; a server's error message may have been saved";
 
 /// Kinds of files that are mistaken for a trace. Case is ignored.
 const MAGIC: &[Magic] = &[
-    magic(b"PK\x03", "a zip archive", ZIP),
-    magic(b"PK\x05", "a zip archive", ZIP),
+    magic(b"PK\x03", "a zip archive", UNPACK),
+    magic(b"PK\x05", "a zip archive", UNPACK),
     magic(b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
     magic(b"Rar!\x1a", "a RAR archive", UNPACK),
     magic(

@@ -165,7 +165,10 @@ impl Packed {
         }
         let (reason, hint) = match start {
             [] => (
-                format!("the file is empty: it doesn't even have a {name} header"),
+                format!(
+                    "the file is empty: it doesn't even have {} {name} header",
+                    if name == "xz" { "an" } else { "a" }
+                ),
                 "download it again".to_owned(),
             ),
             _ if is_text => (

@@ -9,9 +9,9 @@ use tracelake_core::Context;
 use tracelake_core::error::{ErrorKind, Result};
 
 use super::Format;
-use crate::Raw;
 use crate::bytes::Bytes;
 use crate::packed::Packed;
+use crate::{Chunk, Raw, Source};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -49,27 +49,21 @@ fn bzip2(text: &[u8]) -> Vec<u8> {
 const WRITERS: [(&str, fn(&[u8]) -> Vec<u8>); 4] =
     [(".gz", gzip), (".zst", zstd), (".xz", xz), (".bz2", bzip2)];
 
-fn decode_within(ending: &str, path: &Path, window: u64) -> Result<Vec<u8>> {
-    let raw = Raw::open(&Context::new(), &path.into())?;
-    let format = Format::of_name(ending).unwrap();
-    let mut packed = Packed::new(format, b"", Box::new(raw), window);
-    let (mut text, mut buffer) = (Vec::new(), [0; 777]);
-    loop {
-        match packed.read(&mut buffer)? {
-            0 => return Ok(text),
-            read => text.extend_from_slice(&buffer[..read]),
-        }
+fn decode_within(ending: &str, bytes: &[u8], window: u64) -> Result<Vec<u8>> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(format!("a.csv{ending}"));
+    std::fs::write(&path, bytes).unwrap();
+    let mut source = Source::open(&Context::new().with_window(window), &path)?;
+    let (mut text, mut chunk) = (Vec::new(), Chunk::default());
+    while source.next_chunk(&mut chunk)? {
+        text.extend_from_slice(chunk.lines());
     }
-}
-
-fn decode_file(ending: &str, path: &Path) -> Result<Vec<u8>> {
-    decode_within(ending, path, u64::MAX)
+    assert_eq!(source.fingerprint().bytes, bytes.len() as u64);
+    Ok(text)
 }
 
 fn decode(ending: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), bytes).unwrap();
-    decode_file(ending, file.path())
+    decode_within(ending, bytes, u64::MAX)
 }
 
 fn fault(ending: &str, bytes: &[u8]) -> String {
@@ -217,7 +211,7 @@ fn other_files_are_named() {
             (b"1,2,3\n", "plain text, not"),
             (b"\0\x01\x02", "the file starts with other bytes"),
             (b"<!doctype html>", "a web page"),
-            (b"PK\x03\x04", "a zip archive"),
+            (b"Rar!\x1a", "a RAR archive"),
         ] {
             let found = fault(ending, bytes);
             assert!(found.contains(said) && found.contains(name), "{found}");
@@ -269,7 +263,7 @@ fn frames_without_text_are_skipped() {
 
 #[test]
 fn a_window_that_does_not_fit_is_refused_with_its_size() {
-    let text = vec![b'x'; 3 << 20];
+    let text = b"1,2,3,4\n".repeat(400_000);
     let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(21).unwrap();
     encoder.write_all(&text).unwrap();
@@ -291,12 +285,23 @@ fn a_window_that_does_not_fit_is_refused_with_its_size() {
             "needs a dictionary of 2,097,152 bytes, and a part has 2,097,151 for it",
         ),
     ] {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), bytes).unwrap();
-        assert!(decode_within(ending, file.path(), 2 << 20).unwrap() == text);
-        let error = decode_within(ending, file.path(), (2 << 20) - 1).unwrap_err();
+        assert!(decode_within(ending, &bytes, 2 << 20).unwrap() == text);
+        let error = decode_within(ending, &bytes, (2 << 20) - 1).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
+fn decode_file(path: &Path) -> Result<Vec<u8>> {
+    let raw = Raw::open(&Context::new(), &path.into())?;
+    let format = Format::of_name(".gz").unwrap();
+    let mut packed = Packed::new(format, b"", Box::new(raw), 0);
+    let (mut text, mut buffer) = (Vec::new(), [0; 777]);
+    loop {
+        match packed.read(&mut buffer)? {
+            0 => return Ok(text),
+            read => text.extend_from_slice(&buffer[..read]),
+        }
     }
 }
 
@@ -317,7 +322,7 @@ fn the_suites_streams_come_out_or_are_refused() {
         let expected = sha256
             .filter(|_| fields[3].contains(": VALID"))
             .map(|text| &text[..64]);
-        match (decode_file(".gz", &path), expected) {
+        match (decode_file(&path), expected) {
             (Ok(text), Some(expected)) => {
                 assert_eq!(
                     tracelake_core::seal::hex(&Sha256::digest(&text)),
