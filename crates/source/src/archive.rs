@@ -93,9 +93,11 @@ impl Type {
     }
 }
 
-/// Whether bytes are the header of a member, as an archive starts with one.
+/// Whether bytes are the header of a member, as an archive starts with one. Its checksum alone could be that of a text, which
+/// has no NUL.
 pub(super) fn is_start(head: &[u8]) -> bool {
     let block = head.first_chunk::<BLOCK>();
+    let block = block.filter(|block| block.contains(&0));
     block.is_some_and(|block| has_checksum(Header::from_byte_slice(block), block))
 }
 
