@@ -52,11 +52,16 @@ fn xz_blocks(count: u64) -> Vec<u8> {
     // A header, the end of LZMA2, and three bytes of padding.
     let header = with_crc(&[2, 0, 0x21, 1, 0, 0, 0, 0]);
     let block = [&header[..], &[0; 4]].concat();
-    let digits = |number: u64| {
-        let shifts = (0..9).map(|digit| number >> (7 * digit));
-        let used = shifts.take_while(|left| *left > 0).count().max(1);
-        let digit = |at: usize| (number >> (7 * at)) as u8 & 0x7f | u8::from(at + 1 < used) << 7;
-        (0..used).map(digit).collect::<Vec<u8>>()
+    let digits = |mut number: u64| {
+        let mut digits = Vec::new();
+        loop {
+            let [low, ..] = number.to_le_bytes();
+            number >>= 7;
+            digits.push(low & 0x7f | u8::from(number > 0) << 7);
+            if number == 0 {
+                return digits;
+            }
+        }
     };
     let record = [digits(header.len() as u64 + 1), digits(0)].concat();
     let times = usize::try_from(count).unwrap();

@@ -24,8 +24,8 @@ pub(super) struct Layers {
 
 enum Top {
     Layer(Box<dyn Bytes>),
-    /// A compressed file, and the one of an archive if there is one.
-    Packed(Packed),
+    /// A compressed member of an archive, or a file while it is recognised.
+    Packed(Box<Packed>),
 }
 
 const PUT_BACK: &str = "what is taken is put back at once";
@@ -41,21 +41,21 @@ impl Layers {
     pub(super) fn top(&self) -> &dyn Bytes {
         match self.top.as_ref().expect(PUT_BACK) {
             Top::Layer(layer) => &**layer,
-            Top::Packed(packed) => packed,
+            Top::Packed(packed) => &**packed,
         }
     }
 
     pub(super) fn top_mut(&mut self) -> &mut dyn Bytes {
         match self.top.as_mut().expect(PUT_BACK) {
             Top::Layer(layer) => &mut **layer,
-            Top::Packed(packed) => packed,
+            Top::Packed(packed) => &mut **packed,
         }
     }
 
     fn put(&mut self, layer: impl FnOnce(Box<dyn Bytes>) -> Top) {
         self.top = self.top.take().map(|top| match top {
             Top::Layer(below) => layer(below),
-            Top::Packed(below) => layer(Box::new(below)),
+            Top::Packed(below) => layer(below),
         });
     }
 
@@ -78,7 +78,7 @@ impl Layers {
             None => head,
             Some(format) => {
                 let most = self.most();
-                self.put(|raw| Top::Packed(Packed::new(format, &head, raw, most)));
+                self.put(|raw| Top::Packed(Box::new(Packed::new(format, &head, raw, most))));
                 let text = self.head()?;
                 if let Some(inner) = Format::of(&text) {
                     return Err(twice(format, inner));
@@ -112,7 +112,7 @@ impl Layers {
         let most = self.most();
         self.put(|archive| {
             let packed = Packed::new(format, head, archive, most);
-            Top::Packed(packed.in_archive(place.clone()))
+            Top::Packed(Box::new(packed.in_archive(place.clone())))
         });
         Ok(true)
     }
@@ -120,8 +120,8 @@ impl Layers {
     /// Advances to the next member of an archive.
     pub(super) fn next_member(&mut self) -> Result<Option<Member>> {
         self.top = self.top.take().map(|top| match top {
-            Top::Packed(packed) if packed.is_member() => Top::Layer(packed.into_archive()),
-            top => top,
+            Top::Packed(member) => Top::Layer(member.into_archive()),
+            Top::Layer(archive) => Top::Layer(archive),
         });
         self.top_mut().next_member()
     }

@@ -64,11 +64,6 @@ impl Packed {
         self.format
     }
 
-    /// Whether it's a member of an archive.
-    pub(super) fn is_member(&self) -> bool {
-        self.place.is_some()
-    }
-
     /// The archive that the file is in.
     pub(super) fn into_archive(self) -> Box<dyn Bytes> {
         self.input.into_bytes()
@@ -88,7 +83,7 @@ impl Packed {
             if let Some(next) = next {
                 let zeros = self.input.offset() - offset;
                 let may_follow = match self.format.padding {
-                    Padding::Fours => zeros % 4 == 0,
+                    Padding::Fours => zeros.is_multiple_of(4),
                     Padding::None | Padding::Last => zeros == 0,
                 };
                 if may_follow && (self.format.is_first)(next) {
@@ -100,7 +95,7 @@ impl Packed {
         let zeros = self.input.offset() - offset;
         match self.format.padding {
             Padding::Last => self.padding = zeros,
-            Padding::Fours if zeros % 4 == 0 => {}
+            Padding::Fours if zeros.is_multiple_of(4) => {}
             Padding::None | Padding::Fours => return Err(self.garbage(offset)),
         }
         Ok(true)

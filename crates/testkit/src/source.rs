@@ -82,9 +82,11 @@ pub fn gzip(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A writer of each format, by the ending of its files.
-pub const WRITERS: [(&str, fn(&[u8]) -> Vec<u8>); 4] =
-    [(".gz", gzip), (".zst", zstd), (".xz", xz), (".bz2", bzip2)];
+/// The ending of files of a format, and what compresses a text so.
+pub type Writer = (&'static str, fn(&[u8]) -> Vec<u8>);
+
+/// A writer of each format.
+pub const WRITERS: [Writer; 4] = [(".gz", gzip), (".zst", zstd), (".xz", xz), (".bz2", bzip2)];
 
 /// One zstd frame, with a checksum.
 pub fn zstd(text: &[u8]) -> Vec<u8> {

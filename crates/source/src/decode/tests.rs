@@ -45,9 +45,10 @@ fn bzip2(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+type Writer = (&'static str, fn(&[u8]) -> Vec<u8>);
+
 /// A writer of each format, by the ending of its files.
-const WRITERS: [(&str, fn(&[u8]) -> Vec<u8>); 4] =
-    [(".gz", gzip), (".zst", zstd), (".xz", xz), (".bz2", bzip2)];
+const WRITERS: [Writer; 4] = [(".gz", gzip), (".zst", zstd), (".xz", xz), (".bz2", bzip2)];
 
 fn decode_within(ending: &str, bytes: &[u8], window: u64) -> Result<Vec<u8>> {
     let directory = tempfile::tempdir().unwrap();

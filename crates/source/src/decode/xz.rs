@@ -36,6 +36,7 @@ pub(super) struct Xz {
 /// The block that is being decoded.
 struct Block {
     data: Lzma2Stream,
+    dictionary: u64,
     header: u64,
     /// The sizes that its header says, if it does.
     packed: Option<u64>,
@@ -91,10 +92,10 @@ impl Xz {
             let reason = "filters other than LZMA2, which are for programs and pictures";
             return Err(Stop::Broken(reason));
         };
-        check_window("a dictionary", u64::from(dictionary), self.most)?;
         input.pass(length);
         self.block = Some(Block {
             data: Lzma2Stream::new(dictionary),
+            dictionary: dictionary.into(),
             header: length as u64,
             packed: fields.packed,
             text: fields.text,
@@ -141,7 +142,7 @@ impl Xz {
         if !is_equal || count != self.blocks.count {
             return Err(Stop::Broken("an index of other blocks"));
         }
-        while index.length % 4 != 0 {
+        while !index.length.is_multiple_of(4) {
             if index.byte()? != 0 {
                 return Err(Stop::Broken("padding of the index that isn't 0"));
             }
@@ -186,6 +187,10 @@ impl Decode for Xz {
                 self.next_block(input)?;
                 continue;
             };
+            // A dictionary takes no more than the text does: `xz -9` gives a small one 64 MiB, too.
+            if block.data.total_out() + into.len() as u64 > self.most {
+                check_window("a dictionary", block.dictionary, self.most)?;
+            }
             let is_over = input.is_at_end()?;
             let done = block.data.process(input.ahead(), into, Action::Run);
             let done = done.map_err(|_| Stop::Broken("broken data"))?;
@@ -344,8 +349,8 @@ impl Check {
             Self::Crc32(crc) => crc.update(text),
             Self::Crc64(crc) => {
                 for &byte in text {
-                    let low = *crc as u8 ^ byte;
-                    *crc = CRC64[usize::from(low)] ^ *crc >> 8;
+                    let [low, ..] = crc.to_le_bytes();
+                    *crc = CRC64[usize::from(low ^ byte)] ^ (*crc >> 8);
                 }
             }
             Self::Sha256(digest) => digest.update(text),
@@ -369,7 +374,7 @@ static CRC64: [u64; 256] = {
     while at < 256 {
         let (mut crc, mut bit) = (at as u64, 0);
         while bit < 8 {
-            crc = crc >> 1 ^ (crc & 1) * 0xc96c_5795_d787_0f42;
+            crc = (crc >> 1) ^ ((crc & 1) * 0xc96c_5795_d787_0f42);
             bit += 1;
         }
         table[at] = crc;

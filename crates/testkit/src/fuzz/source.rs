@@ -9,7 +9,7 @@
 use std::io::{self, Read, Write};
 
 use super::setting::{directory, options};
-use crate::source::WRITERS;
+use crate::source::{WRITERS, Writer};
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
@@ -209,7 +209,7 @@ fn framed(deflate: &[u8]) -> Vec<u8> {
 
 /// Options: members, level and header, repeats, how it is broken and where (two bytes). Then the
 /// text.
-fn compressed(data: &[u8], (ending, write): (&str, fn(&[u8]) -> Vec<u8>)) -> Vec<u8> {
+fn compressed(data: &[u8], (ending, write): Writer) -> Vec<u8> {
     let ([members, style, repeats, how, high, low], line) = options(data);
     // Large ones are slow, so they take two bytes to choose: past a chunk, past the longest line.
     let doubled = match (repeats, style) {
