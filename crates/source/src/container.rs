@@ -4,13 +4,20 @@
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::Location;
 
-use super::Raw;
 use super::archive::{self, TarReader};
 use super::bytes::{Bytes, Peeked, fill};
 use super::decode::Format;
 use super::packed::Packed;
 use super::unzip::Unzip;
-use super::{Member, TAR_ARCHIVES};
+use super::{Member, Raw};
+
+/// The extensions of archives.
+pub const ARCHIVES: &[&str] = &[
+    ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip",
+];
+
+/// The extensions of tar archives.
+const TAR_ARCHIVES: &[&str] = ARCHIVES.split_last().expect("zip is the last one").1;
 
 /// The bytes that tell what a file is: the header of a tar archive is the longest.
 pub(super) const HEAD: usize = 512;

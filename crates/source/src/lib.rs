@@ -41,6 +41,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_location::Location;
 
+pub use container::ARCHIVES;
 use container::Layers;
 use decode::Format;
 pub use magic::Magic;
@@ -59,14 +60,6 @@ pub const CHUNK: usize = 128 << 10;
 /// The longest line that is read, in bytes without its ending; published ones are below 300. A longer one
 /// isn't a row of any table, and could fill the memory.
 pub const LINE_LIMIT: usize = 1 << 20;
-
-/// The extensions of archives.
-pub const ARCHIVES: &[&str] = &[
-    ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip",
-];
-
-/// The extensions of tar archives.
-const TAR_ARCHIVES: &[&str] = ARCHIVES.split_last().expect("zip is the last one").1;
 
 /// One input file, read once from front to back.
 ///
