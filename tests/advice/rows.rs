@@ -1,6 +1,6 @@
 //! Rows that don't fit, and files that aren't tables.
 
-use tracelake_testkit::{Scratch, good_line, good_row, gzip};
+use tracelake_testkit::{Scratch, good_line, good_row, gzip, zstd_with_window};
 
 use super::{Advice, CONVERT, advice, change, good, remove, rename, retype};
 
@@ -172,16 +172,16 @@ pub(super) const ADVICE: &[Advice] = &[
     ),
     // The text of a file.
     change(
-        "decompress it once with gunzip, and let its name end in .gz again",
+        "compressed with gzip twice; decompress it once",
         |s| s.file(ZIPPED, &gzip(&gzip(row().as_bytes()))),
         CONVERT,
         good,
     ),
-    change(
-        "rename it to end in .gz",
-        |s| jobs(s, &gzip(row().as_bytes())),
+    retype(
+        "pass a larger --memory, with a smaller --threads",
+        |s| jobs(s, &zstd_with_window(26, row().as_bytes())),
         CONVERT,
-        |s| rename(s, PART, ZIPPED),
+        "convert SRC OUT --threads 1 --memory 512M",
     ),
     change(
         "download the file again",
@@ -199,16 +199,10 @@ pub(super) const ADVICE: &[Advice] = &[
         good,
     ),
     change(
-        "decompress it, then compress it with gzip",
-        |s| s.file(ZIPPED, b"\x28\xb5\x2f\xfd\x00\x00\x00"),
+        "a zip archive: unpack it first",
+        |s| s.file(ZIPPED, &gzip(b"PK\x03\x04\0\0")),
         CONVERT,
         good,
-    ),
-    change(
-        "unpack it first, or rename it to end in .zip",
-        |s| jobs(s, b"PK\x03\x04\0\0"),
-        CONVERT,
-        good_jobs,
     ),
     change(
         "fetch the file with: git lfs pull",

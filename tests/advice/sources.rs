@@ -41,9 +41,6 @@ pub(super) const ADVICE: &[Advice] = &[
     instead("a 7z archive; unpack it first", |s| {
         s.file("job_events.7z", b"7z")
     }),
-    instead("xz; decompress it, then compress it with gzip", |s| {
-        s.file("job_events.csv.xz", b"")
-    }),
     instead(
         "a download that hasn't finished; finish the download",
         |s| s.file("job_events.csv.gz.aria2", b""),

@@ -82,8 +82,8 @@ const CASES: &[Case] = &[
         5,
         &["7z archive", "unpack it"],
     ),
-    case(PART, b"PK\x03\x04\0\0", 4, &["zip archive", "unpack it"]),
-    case(PART, b"\x1f\x8b\x08\0", 4, &["gzip", "end in .gz"]),
+    case(PART, b"PK\x03\x04\0\0", 5, &["the archive is cut short"]),
+    case(PART, b"\x1f\x8b\x08\0", 5, &["cut off, in gzip member 1"]),
     case(
         "job_events.zip",
         b"PK",
@@ -99,14 +99,14 @@ const CASES: &[Case] = &[
     case(
         "job_events.csv.xz",
         b"",
-        1,
-        &["job_events.csv.xz", "xz", "gzip"],
+        5,
+        &["job_events.csv.xz", "empty", "an xz header"],
     ),
     case(
         "job_events.csv.zst",
-        b"",
-        1,
-        &["job_events.csv.zst", "zstd", "gzip"],
+        b"1,2\n",
+        5,
+        &["job_events.csv.zst", "plain text, not zstd"],
     ),
     case(
         "trace.csv",

@@ -4,7 +4,10 @@
 use std::fs::File;
 
 use crate::crash::child::measured;
-use tracelake_testkit::{Score, Scratch, ensure, good_line, good_row, gzip, part_path, program};
+use flate2::Crc;
+use tracelake_testkit::{
+    Score, Scratch, bzip2, ensure, good_line, good_row, gzip, part_path, program, xz, zstd,
+};
 
 const MIB: usize = 1 << 20;
 
@@ -36,6 +39,47 @@ fn short_texts(rows: usize) -> Vec<u8> {
         good_row("job_events").replace("usr=", &user) + "\n"
     };
     gzip((0..rows).map(row).collect::<String>().as_bytes())
+}
+
+/// An xz stream of blocks without text: 20 bytes each, and as many as its index says.
+fn xz_blocks(count: u64) -> Vec<u8> {
+    let with_crc = |bytes: &[u8]| {
+        let mut crc = Crc::new();
+        crc.update(bytes);
+        [bytes, &crc.sum().to_le_bytes()].concat()
+    };
+    let flags = [0, 0];
+    // A header, the end of LZMA2, and three bytes of padding.
+    let header = with_crc(&[2, 0, 0x21, 1, 0, 0, 0, 0]);
+    let block = [&header[..], &[0; 4]].concat();
+    let digits = |mut number: u64| {
+        let mut digits = Vec::new();
+        loop {
+            let [low, ..] = number.to_le_bytes();
+            number >>= 7;
+            digits.push(low & 0x7f | u8::from(number > 0) << 7);
+            if number == 0 {
+                return digits;
+            }
+        }
+    };
+    let record = [digits(header.len() as u64 + 1), digits(0)].concat();
+    let times = usize::try_from(count).unwrap();
+    let mut index = [vec![0], digits(count), record.repeat(times)].concat();
+    index.resize(index.len().next_multiple_of(4), 0);
+    let index = with_crc(&index);
+    let backward = u32::try_from(index.len() / 4 - 1).unwrap();
+    let footer = with_crc(&[&backward.to_le_bytes()[..], &flags].concat());
+    // The checksum of a footer is before it.
+    let (footer, crc) = footer.split_at(6);
+    let start = [b"\xfd7zXZ\0", &with_crc(&flags)[..]].concat();
+    [
+        start,
+        block.repeat(times),
+        index,
+        [crc, footer, b"YZ"].concat(),
+    ]
+    .concat()
 }
 
 /// A name, the file, the exit codes without and with `--on-bad-row reject --max-rejects 1000`.
@@ -105,6 +149,36 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, i32, i32)> {
         (
             "1500 short texts before 2990 times one of 100 KiB",
             [short_texts(1500), members(&wide(100 << 10), 2990)].concat(),
+            0,
+            0,
+        ),
+        (
+            "2 GiB of one line in zstd",
+            zstd(&vec![b'x'; 32 * MIB]).repeat(64),
+            4,
+            4,
+        ),
+        (
+            "1 GiB of one line in xz",
+            xz(&vec![b'x'; 4 * MIB]).repeat(256),
+            4,
+            4,
+        ),
+        (
+            "1 GiB of one line in bzip2",
+            bzip2(&vec![b'x'; 4 * MIB]).repeat(256),
+            4,
+            4,
+        ),
+        (
+            "100,000 streams of nothing in xz",
+            xz(b"").repeat(100_000),
+            0,
+            0,
+        ),
+        (
+            "an xz stream of 3,000,000 blocks",
+            xz_blocks(3_000_000),
             0,
             0,
         ),

@@ -214,7 +214,12 @@ fn archives_of_parts_that_do_not_fit_are_refused() {
             4,
             "part 999999999, and a table has at most 1000000",
         ),
-        (vec![member("1.csv.gz")], 4, "holds no {n}.csv"),
+        (vec![member("1.csv.zip")], 4, "holds no {n}.csv"),
+        (
+            vec![member("1.csv.gz")],
+            5,
+            "1.csv.gz: plain text, not gzip",
+        ),
         (vec![("1.csv", "a;\tb\n")], 4, "machines.zip/1.csv"),
         (
             vec![("1.csv", "Timestamp [ms];\tCPU cores\n1;2\n")],

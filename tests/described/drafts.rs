@@ -10,7 +10,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use tracelake_testkit::{
     Run, Score, Scratch, convert, ensure, gzip, manifest, read_output, run, shared, value_text,
-    verify_well,
+    verify_well, zstd,
 };
 
 /// How a sample is written; the plain reader knows it, and the draft has to find it out.
@@ -704,7 +704,7 @@ fn strange_samples_are_drafted_or_refused() {
             "longer than 1048576 bytes",
         ),
         ("TOML", b"[[table]]\nname = 1\n".to_vec(), ""),
-        ("zstd", b"\x28\xb5\x2f\xfd".to_vec(), "not CSV"),
+        ("a program, with zstd", zstd(b"\x7fELF\xff"), "not UTF-8"),
     ] {
         let scratch = Scratch::new();
         scratch.file("sample.csv", &bytes);

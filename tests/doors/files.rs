@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch,
 use flate2::read::MultiGzDecoder;
 use parquet::arrow::ArrowWriter;
 use tracelake_schema::{Kind, Syntax, TRACES, Table};
-use tracelake_testkit::{gzip, outside, shared};
+use tracelake_testkit::{gzip, outside, shared, xz, zstd};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -459,6 +459,20 @@ pub(super) const FILES: &[File] = &[
         || gzip(&gzip(&head(MACHINES, 50))),
         Refused,
         "compressed with gzip twice",
+    ),
+    file(
+        "machine events, with zstd and no such ending",
+        "m.data",
+        || zstd(&head(MACHINES, 50)),
+        Recognised,
+        "machine_events of",
+    ),
+    file(
+        "container meta, with xz",
+        "c.csv.xz",
+        || xz(&head(CONTAINERS, 1)),
+        Recognised,
+        "container_meta of",
     ),
     // Cut.
     file(

@@ -5,7 +5,9 @@ use std::ops::Range;
 use flate2::Crc;
 
 use crate::rejects::account::account;
-use tracelake_testkit::{Score, Scratch, ensure, good_line, gzip, part_path, table, trace};
+use tracelake_testkit::{
+    Score, Scratch, WRITERS, ensure, good_line, gzip, part_path, table, trace,
+};
 
 const TABLE: &str = "machine_attributes";
 
@@ -66,6 +68,15 @@ fn whole() -> Vec<(String, Vec<u8>, Vec<u8>)> {
         streams.push((format!("{padding} bytes of padding"), padded, text.clone()));
     }
     streams.push(("nothing".to_owned(), gzip(b""), Vec::new()));
+    for (ending, write) in WRITERS {
+        let pieces: Vec<Vec<u8>> = text.chunks(701).map(write).collect();
+        let members = [write(b""), pieces.concat(), write(b"")].concat();
+        streams.push((
+            format!("members as {ending} has them"),
+            members,
+            text.clone(),
+        ));
+    }
     streams
 }
 
@@ -147,6 +158,20 @@ fn broken() -> Vec<(String, Vec<u8>, &'static str)> {
             push(format!("bit {bit} flipped"), &file, says);
         }
     }
+    for (ending, write) in WRITERS {
+        let (one, says) = (write(&rows(3)), "1 at byte");
+        push(format!("half of {ending}"), &one[..one.len() / 2], says);
+        push(
+            format!("{ending} without its last byte"),
+            &one[..one.len() - 1],
+            says,
+        );
+        let more = [&one[..], b"x"].concat();
+        push(format!("{ending} and more"), &more, "1, at byte");
+        let mut flipped = one.clone();
+        flipped[one.len() / 2] ^= 1;
+        push(format!("a flipped bit of {ending}"), &flipped, says);
+    }
     let others: &[(&[u8], &'static str)] = &[
         (b"0,5,attr=,3,0\n", "plain text, not gzip"),
         (
@@ -155,10 +180,10 @@ fn broken() -> Vec<(String, Vec<u8>, &'static str)> {
         ),
         (b"<HTML><BODY>", "not gzip but a web page"),
         (b"<?xml version='1.0'?><Error/>", "not gzip but a web page"),
-        (b"\x28\xb5\x2f\xfd\x04\0", "not gzip but zstd"),
-        (b"\xfd7zXZ\0\0", "not gzip but xz"),
-        (b"PK\x03\x04\x14\0", "not gzip but a zip archive"),
-        (b"BZh91AY&SY", "not gzip but bzip2"),
+        (b"\x28\xb5\x2f\xfd\x04\0", "cut off, in zstd frame 1"),
+        (b"\xfd7zXZ\0\0", "cut off, in xz stream 1"),
+        (b"PK\x03\x04\x14\0", "the archive is cut short"),
+        (b"BZh91AY&SY", "cut off, in bzip2 stream 1"),
         (b"\x1f\x9d\x90", "in gzip member 1"),
         (b"\x04\x22\x4d\x18", "other bytes"),
         (b"\0\0\0\0", "other bytes"),

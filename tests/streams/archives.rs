@@ -1,14 +1,18 @@
 //! Archives: which members are read, and what a hostile one can do.
 
 use std::fs;
+use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use tracelake_schema::Table;
 
 use crate::streams::{tar, two_tables, whole_trace};
 use tracelake_testkit::{
-    Score, Scratch, assert_same_tree, convert, ensure, gzip, manifest, rows, suites, tree,
+    Score, Scratch, WRITERS, assert_same_tree, convert, ensure, gzip, manifest, rows, suites, tree,
+    zstd_with_window,
 };
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
 /// The outputs of a lake: what is in the directories of its tables.
 fn outputs(out: &Path) -> Option<std::collections::BTreeMap<String, Option<Vec<u8>>>> {
@@ -58,6 +62,94 @@ fn every_container_of_a_text_gives_the_same_rows() {
             }
         }
     }
+}
+
+/// Whatever a file is called, its bytes say how it's compressed, around a text, around an archive and inside of one.
+#[test]
+fn every_compression_of_a_text_gives_the_same_rows() {
+    let [table, _] = two_tables();
+    let (name, text) = (&*table.name, rows::sample(table, 0, 500));
+    let text = text.as_bytes();
+    let path = format!("{name}.csv");
+    let plain = Scratch::new();
+    plain.file(&path, text);
+    plain.convert_well(&["--part-rows", "200"]);
+    let mut score = Score::new("compressed texts and archives");
+    for (place, (ending, write)) in WRITERS.iter().enumerate() {
+        let (other, _) = WRITERS[(place + 1) % WRITERS.len()];
+        let tar = raw_tar(&[(&path, text)]);
+        let member = format!("{path}{ending}");
+        let files = [
+            (format!("{path}{ending}"), write(text)),
+            (path.clone(), write(text)),
+            (format!("{path}{other}"), write(text)),
+            (format!("{name}.tar{ending}"), write(&tar)),
+            (format!("{name}.tar"), write(&tar)),
+            (format!("{name}.tar"), raw_tar(&[(&member, &write(text))])),
+            (
+                format!("{name}.tar{other}"),
+                write(&raw_tar(&[(&path, &write(text))])),
+            ),
+            (
+                format!("{name}.zip"),
+                zip(&format!("a\\b\\{member}"), &write(text)),
+            ),
+            (format!("{name}.csv"), zip(&path, text)),
+        ];
+        for (number, (file, bytes)) in files.into_iter().enumerate() {
+            let scratch = Scratch::new();
+            scratch.file(&file, &bytes);
+            let run = scratch.convert(&["--part-rows", "200"]);
+            let outcome = ensure(run.code == 0, || run.stderr.clone());
+            let outcome = outcome.and_then(|()| {
+                let is_same = outputs(&scratch.out()) == outputs(&plain.out());
+                ensure(is_same, || "other rows".to_owned())?;
+                let run = scratch.verify();
+                ensure(run.code == 0, || run.stderr.clone())
+            });
+            score.count(&format!("{ending}, file {number}, {file}"), outcome);
+        }
+        for file in [&path, &format!("{name}.tar")] {
+            let inner = WRITERS[(place + 2) % WRITERS.len()].1(text);
+            let twice = write(&inner);
+            let bytes = if file.ends_with("tar") {
+                raw_tar(&[(&path, &twice)])
+            } else {
+                twice
+            };
+            let scratch = Scratch::new();
+            scratch.file(file, &bytes);
+            scratch.convert(&[]).refuses(5, "compressed twice, with ");
+        }
+    }
+    score.close();
+}
+
+/// A zip archive of one file.
+fn zip(path: &str, text: &[u8]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    zip.start_file(path, stored).unwrap();
+    zip.write_all(text).unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+/// A window of 64 MiB takes more than a part has, unless there is more memory.
+#[test]
+fn a_large_window_needs_memory() {
+    let (table, text) = table_and_text();
+    let scratch = Scratch::new();
+    let file = zstd_with_window(26, text.as_bytes());
+    scratch.file(&format!("{table}.csv"), &file);
+    let run = scratch.convert(&["--threads", "1"]);
+    run.refuses(
+        5,
+        "needs a window of 67,108,864 bytes, and a part has 33,554,432 for it",
+    );
+    let run = scratch.convert(&["--threads", "1", "--memory", "289M"]);
+    run.refuses(5, "a part has 66,554,432 for it; pass a larger --memory");
+    scratch.convert_well(&["--threads", "1", "--memory", "290M"]);
+    scratch.verify().well();
 }
 
 /// An archive whose paths are as given, absolute ones too, which the crate's builder refuses.

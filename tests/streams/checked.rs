@@ -9,7 +9,7 @@ use crate::streams::two_tables;
 use tracelake_testkit::server::{Answer, Server};
 use tracelake_testkit::{
     Run, Score, Scratch, assert_same_tree, convert, ended, ensure, gzip, manifest, program, rows,
-    run, sha256, tree, with_stores,
+    run, sha256, tree, with_stores, xz, zstd,
 };
 
 const CUT: [&str; 2] = ["--part-rows", "100"];
@@ -45,6 +45,16 @@ fn wrong_files() -> Vec<Wrong> {
         wrong("a wrong CRC", "csv.gz", changed(&good, 8)),
         wrong("a wrong length", "csv.gz", changed(&good, 4)),
         wrong("no end", "csv.gz", good[..good.len() - 9].to_vec()),
+        wrong(
+            "a wrong checksum of zstd",
+            "csv.zst",
+            changed(&zstd(text.as_bytes()), 1),
+        ),
+        wrong(
+            "a wrong index of xz",
+            "csv.xz",
+            changed(&xz(text.as_bytes()), 20),
+        ),
         wrong("an archive with a wrong CRC", "tar.gz", changed(&tar, 8)),
         wrong(
             "an archive without end",

@@ -9,6 +9,7 @@ use super::{convert, plain, with_stores};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
 use tracelake_testkit::{
     Score, Scratch, assert_same_tree, committed_sample, ended, ensure, good_line, good_row, tree,
+    zstd,
 };
 
 /// A source with a file of several blocks, and the lake made from it on disk; made once.
@@ -23,7 +24,8 @@ fn large() -> &'static Scratch {
         assert!(text.len() > 5 << 20, "one block and no more");
         scratch.file("job_events/part-00000-of-00001.csv", text.as_bytes());
         let text = good_line("machine_events");
-        scratch.only("machine_events", text.as_bytes());
+        let path = "machine_events/part-00000-of-00001.csv.zst";
+        scratch.file(path, &zstd(text.as_bytes()));
         scratch.convert_well(&[]);
         scratch
     })

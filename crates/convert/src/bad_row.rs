@@ -293,7 +293,7 @@ impl BadRow<'_> {
     }
 
     fn other_file(&self, _: &FieldOrder) -> Option<String> {
-        let magic = Magic::of_text(&self.raw).filter(|_| self.place.is_first())?;
+        let magic = Magic::of(&self.raw).filter(|_| self.place.is_first())?;
         Some(looks_like(&format!("{}: {}", magic.is, magic.remedy)))
     }
 

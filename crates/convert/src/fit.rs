@@ -44,7 +44,7 @@ impl Head {
     pub(crate) fn read(context: &Context, file: Location) -> Result<Option<Self>> {
         let mut source = Source::open(context, file)?;
         let mut chunk = Chunk::default();
-        if source.is_archive() || !source.next_chunk(&mut chunk)? {
+        if source.is_archive()? || !source.next_chunk(&mut chunk)? {
             return Ok(None);
         }
         let head = Self::of(chunk.lines());

@@ -44,6 +44,7 @@ pub struct Context {
     failed: Arc<AtomicBool>,
     events: Option<Arc<dyn Fn(Event) + Send + Sync>>,
     threads: usize,
+    window: u64,
 }
 
 impl Default for Context {
@@ -61,6 +62,7 @@ impl Context {
             failed: Arc::default(),
             events: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            window: u64::MAX,
         }
     }
 
@@ -82,6 +84,19 @@ impl Context {
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Limits the memory that decompressing one file may take for its window, in bytes. A file says how large a window it
+    /// needs; one that needs a larger one isn't read.
+    #[must_use]
+    pub fn with_window(self, window: u64) -> Self {
+        Self { window, ..self }
+    }
+
+    /// The most bytes that the window of a file may have.
+    #[must_use]
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     /// Reports an event.

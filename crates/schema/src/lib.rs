@@ -53,7 +53,7 @@ pub use model::{
     Sentinel, Spelling, Syntax, Table, Trace, Zone,
 };
 pub use names::cell_name;
-pub use naming::{Capture, Claim, NamePattern, Naming};
+pub use naming::{Capture, Claim, NamePattern, Naming, uncompressed};
 pub use separator::{Fields, Separator, SeparatorText};
 pub use traces::{
     TRACES, Traces, TracesIter, example_name, read_new, simulated_trace_names, trace, trace_names,

@@ -3,6 +3,24 @@
 
 use crate::calendar::{day_since_1970, days_since_1970};
 
+/// The endings that say how a file is compressed. With or without one, a name means the same.
+const COMPRESSED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
+
+/// A file's name without the ending that says how it is compressed.
+///
+/// ```
+/// use tracelake_schema::uncompressed;
+/// assert_eq!(uncompressed("jobs.csv.zst"), "jobs.csv");
+/// assert_eq!(uncompressed("jobs.csv"), "jobs.csv");
+/// ```
+#[must_use]
+pub fn uncompressed(name: &str) -> &str {
+    let mut stems = COMPRESSED
+        .iter()
+        .filter_map(|ending| name.strip_suffix(ending));
+    stems.next().unwrap_or(name)
+}
+
 /// The names of a table's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Naming {
@@ -43,7 +61,7 @@ pub struct Capture {
 pub struct NamePattern {
     /// The pattern as it was written.
     pub text: String,
-    /// Its pieces, without an ending `.gz`.
+    /// Its pieces, without an ending that says how files are compressed.
     pub(crate) pieces: Vec<Piece>,
 }
 
@@ -267,11 +285,7 @@ impl Naming {
         }
         pieces.reverse();
         let name = pieces.concat();
-        Some(if pattern.text.ends_with(".gz") {
-            name + ".gz"
-        } else {
-            name
-        })
+        Some(name + &pattern.text[uncompressed(&pattern.text).len()..])
     }
 
     /// The ways in which the end of a path can be taken apart, at most two: with two, it is ambiguous. Of the directories,
@@ -286,7 +300,7 @@ impl Naming {
     /// ```
     #[must_use]
     pub fn claims(&self, path: &str) -> Vec<Claim> {
-        let path = path.strip_suffix(".gz").unwrap_or(path);
+        let path = uncompressed(path);
         let mut claims: Vec<Claim> = Vec::new();
         let also = self.also.iter().enumerate();
         for (place, pattern) in self.patterns.iter().enumerate().chain(also) {
@@ -472,7 +486,7 @@ mod tests {
         let naming = naming(&[&[text("usage_"), Piece::Date, text(".csv")]], 0);
         for (name, date) in [
             ("usage_2023-11-16.csv", "2023-11-16"),
-            ("usage_20231116.csv.gz", "20231116"),
+            ("usage_20231116.csv.zst", "20231116"),
             ("usage_2023_11_16.csv", "2023_11_16"),
         ] {
             let claim = &naming.claims(name)[0];
@@ -536,7 +550,7 @@ mod tests {
     #[test]
     fn plain_names_are_numbered_in_their_order() {
         let naming = naming(&[&[text("code.csv")], &[text("chat.csv")]], 0);
-        let numbers = ["code.csv", "chat.csv.gz"].map(|name| naming.claims(name)[0].number);
+        let numbers = ["code.csv", "chat.csv.xz"].map(|name| naming.claims(name)[0].number);
         assert_eq!(numbers, [0, 1]);
         assert_eq!(naming.claims("chat.csv")[0].total, Some(2));
     }

@@ -7,8 +7,8 @@
 use tar::{EntryType, Header};
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use super::decoder::Decoder;
-use super::member::Member;
+use super::bytes::{Bytes, fill};
+use super::{Member, Raw};
 
 /// The size of a block of an archive, in bytes.
 const BLOCK: usize = 512;
@@ -17,8 +17,9 @@ const BLOCK: usize = 512;
 const EXTENSION_LIMIT: u64 = 1 << 20;
 
 /// Reads the members of an archive.
-#[derive(Default)]
 pub(super) struct TarReader {
+    /// The archive, decompressed.
+    archive: Box<dyn Bytes>,
     /// Unread bytes of the current member, and the padding after them.
     left: u64,
     padding: u64,
@@ -92,15 +93,22 @@ impl Type {
     }
 }
 
-impl TarReader {
-    /// Reads some bytes of the current member; 0 at its end.
-    pub(super) fn read(&mut self, decoder: &mut Decoder, into: &mut [u8]) -> Result<usize> {
+/// Whether bytes are the header of a member, as an archive starts with one. Its checksum alone could be that of a text, which
+/// has no NUL.
+pub(super) fn is_start(head: &[u8]) -> bool {
+    let block = head.first_chunk::<BLOCK>();
+    let block = block.filter(|block| block.contains(&0));
+    block.is_some_and(|block| has_checksum(Header::from_byte_slice(block), block))
+}
+
+impl Bytes for TarReader {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let most = left.min(into.len());
         if most == 0 {
             return Ok(0);
         }
-        let read = decoder.read(&mut into[..most])?;
+        let read = self.archive.read(&mut into[..most])?;
         if read == 0 {
             return Err(self.cut());
         }
@@ -109,16 +117,28 @@ impl TarReader {
         Ok(read)
     }
 
+    fn raw(&self) -> &Raw {
+        self.archive.raw()
+    }
+
+    fn raw_mut(&mut self) -> &mut Raw {
+        self.archive.raw_mut()
+    }
+
+    fn is_archive(&self) -> bool {
+        true
+    }
+
     /// Skips the rest of the current member and reads the headers of the next one; `None` at the end of
     /// the archive, which has then been read to its last byte.
-    pub(super) fn next_member(&mut self, decoder: &mut Decoder) -> Result<Option<Member>> {
+    fn next_member(&mut self) -> Result<Option<Member>> {
         let mut extension = Extension::default();
         loop {
-            self.skip_rest(decoder)?;
+            self.skip_rest()?;
             let start = self.offset;
-            let block = self.block(decoder)?;
+            let block = self.block()?;
             let Some(block) = block.filter(|block| block.iter().any(|&byte| byte != 0)) else {
-                self.rest_is_padding(decoder)?;
+                self.rest_is_padding()?;
                 return match extension {
                     Extension {
                         pax: None,
@@ -141,7 +161,7 @@ impl TarReader {
             };
             self.expect(size);
             if kind.is_extension() {
-                let text = self.text(decoder)?;
+                let text = self.text()?;
                 let taken = extension.take(kind, text);
                 taken.map_err(|reason| broken(start, reason))?;
                 continue;
@@ -149,7 +169,7 @@ impl TarReader {
             /// Where a header of old GNU tar says whether a block of its sparse map follows.
             const HAS_SPARSE_MAP: usize = 482;
             if kind == Type::GnuSparse && block[HAS_SPARSE_MAP] != 0 {
-                self.skip_sparse_map(decoder)?;
+                self.skip_sparse_map()?;
             }
             let is_sparse = extension.pax.as_ref().is_some_and(|pax| pax.is_sparse);
             let field = match extension.path() {
@@ -164,57 +184,66 @@ impl TarReader {
         }
     }
 
+    fn padding(&self) -> u64 {
+        self.archive.padding()
+    }
+}
+
+impl TarReader {
+    pub(super) fn new(archive: Box<dyn Bytes>) -> Self {
+        Self {
+            archive,
+            left: 0,
+            padding: 0,
+            offset: 0,
+        }
+    }
+
     /// Prepares for a member of `size` bytes.
     fn expect(&mut self, size: u64) {
         self.left = size;
         self.padding = size.wrapping_neg() % BLOCK as u64;
     }
 
-    fn skip_rest(&mut self, decoder: &mut Decoder) -> Result<()> {
+    fn skip_rest(&mut self) -> Result<()> {
         let mut scratch = [0; 16 * BLOCK];
-        while self.read(decoder, &mut scratch)? > 0 {}
+        while self.read(&mut scratch)? > 0 {}
         self.left = std::mem::take(&mut self.padding);
-        while self.read(decoder, &mut scratch)? > 0 {}
+        while self.read(&mut scratch)? > 0 {}
         Ok(())
     }
 
     /// The next block; `None` where the archive ends before it.
-    fn block(&mut self, decoder: &mut Decoder) -> Result<Option<[u8; BLOCK]>> {
+    fn block(&mut self) -> Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
-        let mut filled = 0;
-        while filled < BLOCK {
-            let read = decoder.read(&mut block[filled..])?;
-            if read == 0 && filled > 0 {
-                return Err(self.cut());
-            }
-            if read == 0 {
-                return Ok(None);
-            }
-            filled += read;
-            self.offset += read as u64;
+        let filled = fill(&mut *self.archive, &mut block)?;
+        self.offset += filled as u64;
+        match filled {
+            0 => Ok(None),
+            BLOCK => Ok(Some(block)),
+            _ => Err(self.cut()),
         }
-        Ok(Some(block))
     }
 
     /// The text of an extension header.
-    fn text(&mut self, decoder: &mut Decoder) -> Result<Vec<u8>> {
+    fn text(&mut self) -> Result<Vec<u8>> {
         if self.left > EXTENSION_LIMIT {
             return Err(broken(self.offset, "an extension header longer than 1 MiB"));
         }
         let mut text = vec![0; usize::try_from(self.left).expect("at most 1 MiB")];
         let mut filled = 0;
         while filled < text.len() {
-            filled += self.read(decoder, &mut text[filled..])?;
+            filled += self.read(&mut text[filled..])?;
         }
         Ok(text)
     }
 
     /// Skips the blocks that an old sparse file has between its header and its data.
-    fn skip_sparse_map(&mut self, decoder: &mut Decoder) -> Result<()> {
+    fn skip_sparse_map(&mut self) -> Result<()> {
         /// Where such a block says whether another one follows it.
         const IS_EXTENDED: usize = 504;
         loop {
-            match self.block(decoder)? {
+            match self.block()? {
                 None => return Err(self.cut()),
                 Some(block) if block[IS_EXTENDED] == 0 => return Ok(()),
                 Some(_) => {}
@@ -223,10 +252,10 @@ impl TarReader {
     }
 
     /// Reads up to the end of the file, where there is nothing but padding.
-    fn rest_is_padding(&mut self, decoder: &mut Decoder) -> Result<()> {
+    fn rest_is_padding(&mut self) -> Result<()> {
         let mut scratch = [0; 16 * BLOCK];
         loop {
-            let read = decoder.read(&mut scratch)?;
+            let read = self.archive.read(&mut scratch)?;
             if read == 0 {
                 return Ok(());
             }

@@ -2,43 +2,57 @@
 
 use tracelake_core::error::Result;
 
-use super::{READ, Raw};
+use super::READ;
+use super::bytes::{Bytes, fill};
 
 /// Bytes that stay in the buffer before the next one, so that a decoder can unread them.
 const BEHIND: usize = 8;
 
 /// Compressed bytes on their way to a decoder.
 pub(super) struct Input {
-    raw: Raw,
+    bytes: Box<dyn Bytes>,
+    /// How many were read.
+    read: u64,
     buffer: Vec<u8>,
     /// The next byte, and the end of what was read.
     start: usize,
     end: usize,
+    is_begun: bool,
     ended: bool,
 }
 
 impl Input {
-    pub(super) fn new(raw: Raw) -> Self {
+    /// Decodes `bytes`, of which `head` was read.
+    pub(super) fn new(head: &[u8], bytes: Box<dyn Bytes>) -> Self {
+        let mut buffer = vec![0; READ.max(head.len())];
+        buffer[..head.len()].copy_from_slice(head);
         Self {
-            raw,
-            buffer: vec![0; READ],
+            bytes,
+            read: head.len() as u64,
+            buffer,
             start: 0,
-            end: 0,
+            end: head.len(),
+            is_begun: false,
             ended: false,
         }
     }
 
-    pub(super) fn raw(&self) -> &Raw {
-        &self.raw
+    /// The layer below.
+    pub(super) fn bytes(&self) -> &dyn Bytes {
+        &*self.bytes
     }
 
-    pub(super) fn raw_mut(&mut self) -> &mut Raw {
-        &mut self.raw
+    pub(super) fn bytes_mut(&mut self) -> &mut dyn Bytes {
+        &mut *self.bytes
     }
 
-    /// The offset of the next byte in the file.
+    pub(super) fn into_bytes(self) -> Box<dyn Bytes> {
+        self.bytes
+    }
+
+    /// The offset of the next byte in what is decoded.
     pub(super) fn offset(&self) -> u64 {
-        self.raw.bytes - (self.end - self.start) as u64
+        self.read - (self.end - self.start) as u64
     }
 
     /// The buffered bytes from the next one on.
@@ -56,16 +70,21 @@ impl Input {
         self.start -= bytes;
     }
 
-    /// Buffers at least eight bytes, unless the file ends before.
-    pub(super) fn look_ahead(&mut self) -> Result<()> {
-        while self.end - self.start < 8 && !self.ended {
+    /// Buffers at least this many bytes, unless the file ends before.
+    pub(super) fn look_ahead(&mut self, bytes: usize) -> Result<()> {
+        // The first time, the buffer is filled, whatever was read before: how far a file was read mustn't depend on
+        // how it was recognised.
+        while (self.end - self.start < bytes || !self.is_begun) && !self.ended {
+            self.is_begun = true;
             let kept = self.start.saturating_sub(BEHIND);
             self.buffer.copy_within(kept..self.end, 0);
             self.start -= kept;
             self.end -= kept;
-            let read = self.raw.read(&mut self.buffer[self.end..])?;
+            let room = &mut self.buffer[self.end..];
+            let read = fill(&mut *self.bytes, room)?;
+            self.ended = read < room.len();
             self.end += read;
-            self.ended = read == 0;
+            self.read += read as u64;
         }
         Ok(())
     }
@@ -73,7 +92,7 @@ impl Input {
     /// Whether no bytes are left.
     pub(super) fn is_at_end(&mut self) -> Result<bool> {
         if self.start == self.end {
-            self.look_ahead()?;
+            self.look_ahead(1)?;
         }
         Ok(self.start == self.end)
     }

@@ -18,12 +18,14 @@
 //! ```
 
 mod archive;
-mod decoder;
-mod gunzip;
+mod bytes;
+mod container;
+mod decode;
 mod inflate;
 mod input;
 mod magic;
 mod member;
+mod packed;
 mod raw;
 mod tests;
 mod unzip;
@@ -39,14 +41,13 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_location::Location;
 
-use archive::TarReader;
-use decoder::Decoder;
-use gunzip::Gunzip;
+pub use container::ARCHIVES;
+use container::Layers;
+use decode::Format;
 pub use magic::Magic;
 pub use member::Member;
 pub use raw::{Fingerprint, fingerprint, fingerprints};
 use raw::{READ, Raw, at};
-use unzip::Unzip;
 pub use whole::WholeFile;
 pub use zipped::{ZippedFile, zipped_files};
 
@@ -60,15 +61,6 @@ pub const CHUNK: usize = 128 << 10;
 /// isn't a row of any table, and could fill the memory.
 pub const LINE_LIMIT: usize = 1 << 20;
 
-/// The extensions of archives.
-pub const ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar", ".zip"];
-
-/// The first bytes of gzip, where text is expected.
-const GZIP_MAGIC: &[u8] = b"\x1f\x8b\x08";
-
-/// The extensions of tar archives.
-const TAR_ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
-
 /// One input file, read once from front to back.
 ///
 /// # Memory
@@ -76,9 +68,7 @@ const TAR_ARCHIVES: &[&str] = &[".tar.gz", ".tgz", ".tar"];
 /// file; of a URL, also [`tracelake_location::OBJECT_MEMORY`].
 pub struct Source {
     location: Location,
-    decoder: Decoder,
-    /// If the file is a tar archive; the text is then that of a member, as it is in a zip archive.
-    tar: Option<TarReader>,
+    layers: Layers,
     /// The path of the current member of an archive.
     member: Option<String>,
     /// How far the current text has been read.
@@ -127,8 +117,8 @@ impl Chunk {
 }
 
 impl Source {
-    /// Opens a file; it's decompressed if its name ends in `.gz` or `.tgz`. In an archive,
-    /// [`Source::next_member`] opens the texts.
+    /// Opens a file. Its first bytes say whether it's compressed or an archive; of an archive, [`Source::next_member`]
+    /// opens the texts.
     ///
     /// # Errors
     /// When the file can't be opened. A URL is only requested by the first read. Once `context` is cancelled, every
@@ -136,19 +126,9 @@ impl Source {
     pub fn open(context: &Context, location: impl Into<Location>) -> Result<Self> {
         let location = location.into();
         let raw = Raw::open(context, &location)?;
-        let name = location.name().unwrap_or_default().to_ascii_lowercase();
-        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-        let decoder = if ends(&[".gz", ".tgz"]) {
-            Decoder::Gzip(Box::new(Gunzip::new(raw)))
-        } else if ends(&[".zip"]) {
-            Decoder::Zip(Box::new(Unzip::new(raw)))
-        } else {
-            Decoder::Plain(raw)
-        };
         Ok(Self {
             location,
-            decoder,
-            tar: ends(TAR_ARCHIVES).then(TarReader::default),
+            layers: Layers::new(raw),
             member: None,
             text: TextState::default(),
         })
@@ -162,7 +142,7 @@ impl Source {
     /// # Memory
     /// [`tracelake_location::OBJECT_MEMORY`], as if it were being read.
     pub fn prefetch(&mut self) -> Result<()> {
-        let begun = self.decoder.raw_mut().prefetch();
+        let begun = self.layers.top_mut().raw_mut().prefetch();
         begun.map_err(|error| at(error, &self.location))
     }
 
@@ -274,34 +254,36 @@ impl Source {
         if text.len() < room {
             text.resize(room, 0);
         }
+        self.recognise()?;
         let mut filled = start;
+        let is_start = start == 0 && self.text.before == 0;
         while filled < room && !self.text.at_end {
-            let into = &mut text[filled..room];
-            let read = match &mut self.tar {
-                None => self.decoder.read(into),
-                Some(archive) => archive.read(&mut self.decoder, into),
-            }
-            .map_err(|error| at(error, &self.location))?;
+            let read = self.layers.top_mut().read(&mut text[filled..room]);
+            let read = read.map_err(|error| self.at(error))?;
             filled += read;
             self.text.at_end = read == 0;
-        }
-        let is_start = start == 0 && self.text.before == 0;
-        if is_start && self.is_gzip() && text[..filled].starts_with(GZIP_MAGIC) {
-            return Err(self.gzipped_twice());
+            let is_whole = filled == room || self.text.at_end;
+            if is_start && is_whole && self.member.is_some() {
+                let place = self.text_location();
+                if self.layers.recognise_member(&text[..filled], &place)? {
+                    filled = start;
+                    self.text.at_end = false;
+                }
+            }
         }
         Ok(filled)
     }
 
-    /// Whether the text is that of a file compressed with gzip, and not of an archive.
-    fn is_gzip(&self) -> bool {
-        self.tar.is_none() && matches!(self.decoder, Decoder::Gzip(_))
+    /// Looks at the first bytes of the file, once.
+    fn recognise(&mut self) -> Result<()> {
+        let name = self.location.name().unwrap_or_default();
+        let recognised = self.layers.recognise(&name.to_ascii_lowercase());
+        recognised.map_err(|error| self.at(error))
     }
 
-    /// The error for a file whose text is gzip again.
-    fn gzipped_twice(&self) -> Error {
-        Error::new(ErrorKind::Corrupt, "compressed with gzip twice")
-            .at(&self.location)
-            .hint("decompress it once with gunzip, and let its name end in .gz again")
+    /// Names the file in an error, unless it names one.
+    fn at(&self, error: Error) -> Error {
+        at(error, &self.location)
     }
 
     /// Bytes of the file read so far.
@@ -322,7 +304,7 @@ impl Source {
     /// # Errors
     /// When it can't be read.
     pub fn digest_rest(&mut self) -> Result<Fingerprint> {
-        let raw = self.decoder.raw_mut();
+        let raw = self.layers.top_mut().raw_mut();
         let read = raw.read_to(u64::MAX, &mut vec![0; READ]);
         read.map_err(|error| at(error, &self.location))?;
         Ok(raw.fingerprint())
@@ -330,10 +312,9 @@ impl Source {
 
     /// Warns of zeros after the last gzip member of a file that was read to its end.
     pub fn warn_of_zeros(&self) {
-        if let Decoder::Gzip(gunzip) = &self.decoder
-            && gunzip.padding > 0
-        {
-            let zeros = several(gunzip.padding, "byte");
+        let padding = self.layers.top().padding();
+        if padding > 0 {
+            let zeros = several(padding, "byte");
             let place = &self.location;
             self.raw().context().warn(format!(
                 "{place}: {zeros} of zeros after the last gzip member are ignored"
@@ -352,9 +333,12 @@ impl Source {
     }
 
     /// Whether the file is an archive.
-    #[must_use]
-    pub fn is_archive(&self) -> bool {
-        self.tar.is_some() || matches!(self.decoder, Decoder::Zip(_))
+    ///
+    /// # Errors
+    /// When its start can't be read, or is broken.
+    pub fn is_archive(&mut self) -> Result<bool> {
+        self.recognise()?;
+        Ok(self.layers.top().is_archive())
     }
 
     /// Advances to the next member of an archive, whose text [`Source::next_chunk`] then reads; `None`
@@ -363,28 +347,33 @@ impl Source {
     /// # Errors
     /// [`ErrorKind::Corrupt`] when the archive is broken.
     pub fn next_member(&mut self) -> Result<Option<Member>> {
-        let read = match (&mut self.tar, &mut self.decoder) {
-            (Some(archive), decoder) => archive.next_member(decoder),
-            (None, Decoder::Zip(unzip)) => unzip.next_member(),
-            (None, _) => return Ok(None),
-        };
+        self.recognise()?;
+        let read = self.layers.next_member();
+        let member = read.map_err(|error| self.at(error))?;
         self.text = TextState::default();
-        let member = read.map_err(|error| at(error, &self.location))?;
         self.member = member.as_ref().map(|member| member.path.clone());
         Ok(member)
     }
 
     fn raw(&self) -> &Raw {
-        self.decoder.raw()
+        self.layers.top().raw()
     }
 }
 
-/// The first 4 KiB of a file; `None` if it can't be read.
+/// The first 4 KiB of a file, of a compressed one those of its text; `None` if it can't be read.
 #[must_use]
 pub fn read_start(location: &Location) -> Option<Vec<u8>> {
+    const START: usize = 4 << 10;
     let mut start = Vec::new();
     let file = location.open().ok()?;
-    file.take(4 << 10).read_to_end(&mut start).ok()?;
+    file.take(START as u64).read_to_end(&mut start).ok()?;
+    if Format::of(&start).is_some() {
+        let mut layers = Layers::new(Raw::open(&Context::new(), location).ok()?);
+        layers.recognise("").ok()?;
+        start.resize(START, 0);
+        let length = bytes::fill(layers.top_mut(), &mut start).ok()?;
+        start.truncate(length);
+    }
     Some(start)
 }
 

@@ -1,4 +1,4 @@
-//! Recognises files that aren't text or gzip by their first bytes.
+//! Recognises files that can't be read by their first bytes.
 
 /// A kind of file, recognised by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,19 +10,14 @@ pub struct Magic {
     pub remedy: &'static str,
 }
 
-const REGZIP: &str = "decompress it, then compress it with gzip";
-const ZIP: &str = "unpack it first, or rename it to end in .zip";
 const UNPACK: &str = "unpack it first";
 const AGAIN: &str = "download it again";
 const PAGE: &str = "a web page; a server's error message may have been saved";
 
 /// Kinds of files that are mistaken for a trace. Case is ignored.
 const MAGIC: &[Magic] = &[
-    magic(b"\x28\xb5\x2f\xfd", "zstd", REGZIP),
-    magic(b"\xfd7zXZ", "xz", REGZIP),
-    magic(b"BZh", "bzip2", REGZIP),
-    magic(b"PK\x03", "a zip archive", ZIP),
-    magic(b"PK\x05", "a zip archive", ZIP),
+    magic(b"PK\x03", "a zip archive", UNPACK),
+    magic(b"PK\x05", "a zip archive", UNPACK),
     magic(b"7z\xbc\xaf\x27\x1c", "a 7z archive", UNPACK),
     magic(b"Rar!\x1a", "a RAR archive", UNPACK),
     magic(
@@ -40,15 +35,12 @@ const MAGIC: &[Magic] = &[
     magic(b"<?xml", PAGE, AGAIN),
 ];
 
-/// Gzip, where text is expected.
-const GZIP: Magic = magic(b"\x1f\x8b", "gzip", "rename it to end in .gz");
-
 const fn magic(start: &'static [u8], is: &'static str, remedy: &'static str) -> Magic {
     Magic { start, is, remedy }
 }
 
 impl Magic {
-    /// The kind of a file that starts with `bytes`; `None` for text, gzip and unknown kinds.
+    /// The kind of a file that starts with `bytes`; `None` for text, compressed files and unknown kinds.
     ///
     /// ```
     /// use tracelake_source::Magic;
@@ -58,12 +50,6 @@ impl Magic {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Option<&'static Self> {
         MAGIC.iter().find(|magic| magic.begins(bytes))
-    }
-
-    /// Like [`Magic::of`], for a file that should be text: it recognises gzip, too.
-    #[must_use]
-    pub fn of_text(bytes: &[u8]) -> Option<&'static Self> {
-        Self::of(bytes).or_else(|| GZIP.begins(bytes).then_some(&GZIP))
     }
 
     /// The kind of file, and what to do about it.

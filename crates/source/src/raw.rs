@@ -128,10 +128,10 @@ pub fn fingerprints(
     Ok(fingerprints)
 }
 
-/// Names the file in an error, unless the error is an interrupt, which is not about any file.
+/// Names the file in an error, unless it names one, or is an interrupt, which is not about any file.
 pub(super) fn at(error: Error, location: &Location) -> Error {
     match error.kind() {
         ErrorKind::Stopped(_) => error,
-        _ => error.at(location),
+        _ => error.or_at(location),
     }
 }

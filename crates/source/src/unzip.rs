@@ -8,6 +8,7 @@ use crc32fast::Hasher;
 use sha2::{Digest, Sha256};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 
+use super::bytes::Bytes;
 use super::inflate::{Inflate, Stop};
 use super::input::Input;
 use super::magic::Magic;
@@ -84,28 +85,10 @@ struct Sizes {
     text: u64,
 }
 
-impl Unzip {
-    pub(super) fn new(raw: Raw) -> Self {
-        Self {
-            input: Input::new(raw),
-            inflate: Inflate::new(),
-            crc: Hasher::new(),
-            length: 0,
-            member: None,
-            directory: Directory::default(),
-        }
-    }
-
-    pub(super) fn raw(&self) -> &Raw {
-        self.input.raw()
-    }
-
-    pub(super) fn raw_mut(&mut self) -> &mut Raw {
-        self.input.raw_mut()
-    }
-
-    /// Decodes some text of the current member into a buffer that isn't empty; returns 0 at its end.
-    pub(super) fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+impl Bytes for Unzip {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+        // A few bytes can yield a lot of text, so asking at each read from the disk isn't enough.
+        self.raw().check_cancelled()?;
         let Some(member) = &mut self.member else {
             return Ok(0);
         };
@@ -127,7 +110,7 @@ impl Unzip {
                 Ok(decoded) => decoded,
                 Err(Stop::Truncated) => return Err(self.cut()),
                 Err(Stop::Broken(what)) => return Err(self.broken(what)),
-                Err(Stop::Disk(error)) => return Err(error),
+                Err(Stop::Failed(error)) => return Err(error),
             },
         };
         self.crc.update(&into[..decoded]);
@@ -140,7 +123,7 @@ impl Unzip {
 
     /// Reads the rest of the current member and the header of the next one; `None` at the end of the archive, which
     /// has then been read to its last byte.
-    pub(super) fn next_member(&mut self) -> Result<Option<Member>> {
+    fn next_member(&mut self) -> Result<Option<Member>> {
         let mut scratch = [0; 8 << 10];
         while self.read(&mut scratch)? > 0 {}
         let offset = self.input.offset();
@@ -155,8 +138,9 @@ impl Unzip {
             }
         }
         let header = self.header(offset)?;
-        let path = String::from_utf8_lossy(&header.name).into_owned();
-        let is_file = !path.ends_with(['/', '\\']);
+        // Some programs of Windows write its separator.
+        let path = String::from_utf8_lossy(&header.name).replace('\\', "/");
+        let is_file = !path.ends_with('/');
         self.inflate.reset();
         self.crc.reset();
         self.length = 0;
@@ -166,6 +150,32 @@ impl Unzip {
             header,
         });
         Ok(Some(Member { path, is_file }))
+    }
+
+    fn raw(&self) -> &Raw {
+        self.input.bytes().raw()
+    }
+
+    fn raw_mut(&mut self) -> &mut Raw {
+        self.input.bytes_mut().raw_mut()
+    }
+
+    fn is_archive(&self) -> bool {
+        true
+    }
+}
+
+impl Unzip {
+    /// Reads an archive of which `head` was read.
+    pub(super) fn new(head: &[u8], archive: Box<dyn Bytes>) -> Self {
+        Self {
+            input: Input::new(head, archive),
+            inflate: Inflate::new(),
+            crc: Hasher::new(),
+            length: 0,
+            member: None,
+            directory: Directory::default(),
+        }
     }
 
     /// Reads the header of a member after its signature.
@@ -250,7 +260,7 @@ impl Unzip {
     fn descriptor(&mut self, found: Sizes, is_64: bool) -> Result<Sizes> {
         let mut crc = self.u32()?;
         if crc == signature::DESCRIPTOR {
-            self.input.look_ahead()?;
+            self.input.look_ahead(8)?;
             let bytes = self.input.ahead().first_chunk().copied();
             let next = bytes.map(u32::from_le_bytes);
             // The checksum may be equal to the signature, by accident.
@@ -260,7 +270,7 @@ impl Unzip {
         }
         let low = self.u32()?;
         let [low_size, high_size] = halves(found.packed);
-        self.input.look_ahead()?;
+        self.input.look_ahead(8)?;
         let next: [u32; 2] = match self.input.ahead().first_chunk::<8>() {
             Some(&[a, b, c, d, e, f, g, h]) => [
                 u32::from_le_bytes([a, b, c, d]),
@@ -285,7 +295,7 @@ impl Unzip {
 
     /// Refuses a file that isn't a zip archive, judged by its first bytes.
     fn check_start(&mut self) -> Result<()> {
-        self.input.look_ahead()?;
+        self.input.look_ahead(8)?;
         let start = self.input.ahead();
         if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
             return Ok(());

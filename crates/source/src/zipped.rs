@@ -16,8 +16,8 @@ use zip::{CompressionMethod, ZipArchive};
 use super::Fingerprint;
 use super::raw::READ;
 
-/// The most bytes that a byte of a compressed file may unpack to. Parquet is compressed by itself, so gzip or zip around
-/// it hardly makes it smaller.
+/// The most bytes that a byte of a compressed file may unpack to. Parquet is compressed by itself, so compressing it
+/// again hardly makes it smaller.
 pub(super) const MOST_UNPACKED: u64 = 100;
 
 /// Bytes that are read at once of the directory of an archive; in a bucket, each time is a request.

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::OnceLock;
 
+use bzip2::write::BzEncoder;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use lzma_rust2::{XzOptions, XzWriter};
 use tempfile::TempDir;
 use tracelake_schema::{Files, Header, Syntax, TRACES, Table, Trace};
 
@@ -85,6 +87,42 @@ pub fn byte_of(table: &Table, column: &str) -> usize {
 /// One gzip member.
 pub fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// The ending of files of a format, and what compresses a text so.
+pub type Writer = (&'static str, fn(&[u8]) -> Vec<u8>);
+
+/// A writer of each format.
+pub const WRITERS: [Writer; 4] = [(".gz", gzip), (".zst", zstd), (".xz", xz), (".bz2", bzip2)];
+
+/// One zstd frame, with a checksum.
+pub fn zstd(text: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One zstd frame of a short text, with a window of this power of two.
+pub fn zstd_with_window(log: u32, text: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.window_log(log).unwrap();
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One xz stream, with a CRC-64.
+pub fn xz(text: &[u8]) -> Vec<u8> {
+    let mut encoder = XzWriter::new(Vec::new(), XzOptions::with_preset(0)).unwrap();
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// One bzip2 stream.
+pub fn bzip2(text: &[u8]) -> Vec<u8> {
+    let mut encoder = BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     encoder.write_all(text).unwrap();
     encoder.finish().unwrap()
 }

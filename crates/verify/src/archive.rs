@@ -1,16 +1,19 @@
 //! The texts in archives, found by the tar and the zip crate.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flate2::bufread::{DeflateDecoder, GzDecoder};
+use flate2::bufread::DeflateDecoder;
 use tracelake_core::Context;
 use tracelake_core::error::Result;
-use tracelake_location::{Location, RandomAccess, Reader};
-use tracelake_schema::{Files, Table};
+use tracelake_location::{Location, RandomAccess};
+use tracelake_schema::{Files, Table, uncompressed};
 use tracelake_source::ARCHIVES;
 use zip::{CompressionMethod, ZipArchive};
+
+use super::finding::failed;
+use super::unpacked::{decoded, unpacked};
 
 /// The longest extension header in bytes, as convert has it.
 const LONGEST_EXTENSION: u64 = 1 << 20;
@@ -28,34 +31,67 @@ type Wanted<'a> = &'a dyn Fn(&str) -> Option<u32>;
 /// Whether a path in an archive is the text of a table: named after it, or, where the archive itself has the name of a
 /// part, any.
 fn is_text(table: &Table, path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = uncompressed(path.rsplit('/').next().unwrap_or(path));
     let extension = table.syntax.extension();
     if table.files == Files::Named {
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
         return ending == Some(extension) && !name.starts_with("._");
     }
     let mut names = table.naming.patterns.iter();
-    name == format!("{}.{extension}", table.name) || names.any(|pattern| pattern.text == name)
+    name == format!("{}.{extension}", table.name)
+        || names.any(|pattern| uncompressed(&pattern.text) == name)
 }
 
 /// The number of the part of a table that a path in an archive of parts is.
 fn number_of(table: &Table, path: &str) -> Option<u32> {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_archive = ARCHIVES.iter().any(|ending| path.ends_with(ending));
     match &table.naming.claims(path)[..] {
-        [one] if !name.ends_with(".gz") => Some(one.number),
+        [one] if !is_archive => Some(one.number),
         _ => None,
     }
 }
 
-/// Whether a file is an archive, by its name.
-pub(super) fn is_archive(path: &Location) -> bool {
-    let name = path.name().unwrap_or_default().to_lowercase();
-    ARCHIVES.iter().any(|ending| name.ends_with(ending))
+/// What a file is, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Tar,
+    Zip,
 }
 
-fn is_zip(path: &Location) -> bool {
+/// Opens a file: what it is, and its bytes, decompressed.
+pub(super) fn form(context: &Context, path: &Location) -> Result<(Form, Box<dyn Read + Send>)> {
+    let mut block = Vec::new();
+    let mut decoded = decoded(context, path)?;
+    let read = decoded.by_ref().take(512).read_to_end(&mut block);
+    read.map_err(|error| failed(path, error))?;
     let name = path.name().unwrap_or_default().to_lowercase();
-    name.ends_with(".zip")
+    let has_ending = |ending: &&str| name.ends_with(*ending);
+    let form = match &block[..] {
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => Form::Zip,
+        _ if is_header(&block) => Form::Tar,
+        _ if name.ends_with(".zip") => Form::Zip,
+        // An empty archive has no header.
+        _ if ARCHIVES.iter().any(has_ending) => Form::Tar,
+        _ => Form::Text,
+    };
+    Ok((form, Box::new(io::Cursor::new(block).chain(decoded))))
+}
+
+/// Whether a block is a header of tar, whose checksum counts itself as blanks.
+fn is_header(block: &[u8]) -> bool {
+    if block.len() != 512 || !block.contains(&0) {
+        return false;
+    }
+    let counted = block[..148].iter().chain(&[b' '; 8]).chain(&block[156..]);
+    let (plain, signed) = counted.fold((0_i64, 0_i64), |(plain, signed), &byte| {
+        (
+            plain + i64::from(byte),
+            signed + i64::from(byte.cast_signed()),
+        )
+    });
+    let said = tar::Header::from_byte_slice(block).cksum();
+    said.is_ok_and(|said| [plain, signed].contains(&i64::from(said)))
 }
 
 /// Opens the text of a table in an archive; `None` if it isn't there.
@@ -63,9 +99,10 @@ pub(super) fn open(
     context: &Context,
     path: &Location,
     table: &Table,
+    form: Form,
 ) -> Result<io::Result<Option<Member>>> {
     let wanted = |path: &str| is_text(table, path).then_some(0);
-    if is_zip(path) {
+    if form == Form::Zip {
         return Ok(of_zip(RandomAccess::open(path)?, &wanted, 0));
     }
     let found = Tar::open(context, path, &wanted, Some(1))?;
@@ -87,7 +124,7 @@ impl Parts {
         path: &Location,
         table: &Arc<Table>,
     ) -> Result<io::Result<Self>> {
-        if is_zip(path) {
+        if form(context, path)?.0 == Form::Zip {
             return Ok(Ok(Self::Zip(path.clone(), Arc::clone(table))));
         }
         let wanted = |path: &str| number_of(table, path);
@@ -157,8 +194,8 @@ impl Tar {
         self.bytes = Some(bytes);
         let skipped = io::copy(&mut text, &mut io::sink());
         text.left = size;
-        let text = Box::new(text);
-        Ok(skipped.map(|_| Some(Member { path, text })))
+        let text = skipped.and_then(|_| unpacked(BufReader::new(text)));
+        Ok(text.map(|text| Some(Member { path, text })))
     }
 }
 
@@ -195,10 +232,10 @@ fn of_zip(file: RandomAccess, wanted: Wanted<'_>, number: u32) -> io::Result<Opt
         let Some(name) = zip.name_for_index(index).transpose()? else {
             continue;
         };
-        if wanted(&name) != Some(number) {
+        let path = name.replace('\\', "/");
+        if wanted(&path) != Some(number) {
             continue;
         }
-        let path = name.into_owned();
         let member = zip.by_index_raw(index)?;
         let (size, method) = (member.compressed_size(), member.compression());
         let data_start = member.data_start();
@@ -212,6 +249,7 @@ fn of_zip(file: RandomAccess, wanted: Wanted<'_>, number: u32) -> io::Result<Opt
             CompressionMethod::Deflated => Box::new(DeflateDecoder::new(packed)),
             other => return Err(io::Error::other(format!("is compressed by {other}"))),
         };
+        let text = unpacked(BufReader::new(text))?;
         return Ok(Some(Member { path, text }));
     }
     Ok(None)
@@ -265,63 +303,6 @@ fn members_of_tar(
         }
     }
     Ok(members)
-}
-
-/// The bytes of a file, inflated if its name says so.
-pub(super) fn decoded(context: &Context, path: &Location) -> Result<Box<dyn Read + Send>> {
-    let file = Cancellable {
-        context: context.clone(),
-        file: path.open()?,
-    };
-    let file = BufReader::with_capacity(1 << 17, file);
-    let name = path.name().unwrap_or_default();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let is_gzip = extension.eq_ignore_ascii_case("gz") || extension.eq_ignore_ascii_case("tgz");
-    Ok(if is_gzip {
-        Box::new(Members {
-            member: Some(GzDecoder::new(file)),
-        })
-    } else {
-        Box::new(file)
-    })
-}
-
-/// A file whose reading ends once the context is cancelled.
-struct Cancellable {
-    context: Context,
-    file: Reader,
-}
-
-impl Read for Cancellable {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let checked = self.context.check();
-        let read = checked.and_then(|()| self.file.read_some(&self.context, into));
-        read.map_err(io::Error::other)
-    }
-}
-
-/// All members of a gzip file by flate2, up to the end or to NUL padding.
-struct Members<R> {
-    member: Option<GzDecoder<R>>,
-}
-
-impl<R: BufRead> Read for Members<R> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while let Some(member) = &mut self.member {
-            let read = member.read(into)?;
-            if read > 0 || into.is_empty() {
-                return Ok(read);
-            }
-            let next = member.get_mut().fill_buf()?.first().copied();
-            self.member = match (self.member.take(), next) {
-                (Some(ended), Some(first)) if first != 0 => {
-                    Some(GzDecoder::new(ended.into_inner()))
-                }
-                _ => None,
-            };
-        }
-        Ok(0)
-    }
 }
 
 #[cfg(test)]

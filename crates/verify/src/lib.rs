@@ -36,6 +36,7 @@ mod selected;
 mod sources;
 mod statistics;
 mod text;
+mod unpacked;
 mod values;
 
 use std::sync::Arc;

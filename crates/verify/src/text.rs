@@ -8,22 +8,21 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
-use std::path::PathBuf;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use csv::{ByteRecord, Terminator};
 use serde::Deserialize;
 use tracelake_core::Context;
-use tracelake_core::error::{Error, Result};
+use tracelake_core::error::Result;
 use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::options::Accepted;
-use tracelake_location::{Location, Reader, from_read};
+use tracelake_location::{Location, Reader};
 use tracelake_schema::{Csv, Extra, Header, Separator, Syntax};
 
-use super::archive::{self, Member};
+use super::archive::{self, Form, Member};
 use super::array_text::ArrayText;
-use super::finding::corrupt;
+use super::finding::{corrupt, failed};
 use super::number;
 use super::parquet_text::ParquetText;
 use super::rejected::RejectedText;
@@ -77,11 +76,12 @@ pub(super) struct SourceText {
 impl SourceText {
     /// Opens the text of a table.
     pub(super) fn open(context: &Context, path: &Location, order: &FieldOrder) -> Result<Self> {
-        if archive::is_archive(path) {
-            let found = archive::open(context, path, &order.table)?;
+        let (form, text) = archive::form(context, path)?;
+        if form != Form::Text {
+            let found = archive::open(context, path, &order.table, form)?;
             return Self::of_member(path, order, found);
         }
-        Self::new(path, order, archive::decoded(context, path)?)
+        Self::new(path, order, text)
     }
 
     /// Opens a Parquet file of a table, whose rows become lines.
@@ -388,16 +388,6 @@ impl Quotes {
 fn without_line_end(row: &[u8]) -> &[u8] {
     let line = row.strip_suffix(b"\n").unwrap_or(row);
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// Wraps an error of the system or the decompressor about a source. Only the first is a failure to read;
-/// the second is a finding.
-pub(super) fn failed(path: impl Into<PathBuf>, error: io::Error) -> Error {
-    let is_server = error.get_ref().is_some_and(|error| error.is::<Error>());
-    match error.raw_os_error() {
-        None if !is_server => corrupt(format!("cannot be read: {error}")).at(path),
-        _ => from_read(error).at(path),
-    }
 }
 
 /// Splits rows into fields by the csv crate, which takes separators of one byte; others by searching.

@@ -16,10 +16,10 @@ use tracelake_location::Location;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 
 use super::file::OTHER_LAKE;
-use super::finding::corrupt;
+use super::finding::{corrupt, failed};
 use super::output::Output;
 use super::sources::SourceFile;
-use super::text::{PartRows, SourceText, failed};
+use super::text::{PartRows, SourceText};
 use super::{archive, number, parsed, selected};
 
 /// Compares every value of a part with its source; returns how many there are.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracelake_core::words::{first_few, for_shell, several};
 use tracelake_location::Location;
-use tracelake_schema::{Files, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Files, Syntax, TRACES, Table, Trace, uncompressed};
 use tracelake_source::{Magic, read_start};
 
 use super::Skipped;
@@ -19,7 +19,6 @@ struct Ending {
 }
 
 const UNPACK: &str = "unpack it first";
-const REGZIP: &str = "decompress it, then compress it with gzip";
 const UNFINISHED: &str = "a download that hasn't finished";
 const FINISH: &str = "finish the download";
 
@@ -28,9 +27,6 @@ const ENDINGS: &[Ending] = &[
     ending(".zip", "a zip archive", UNPACK),
     ending(".7z", "a 7z archive", UNPACK),
     ending(".rar", "a RAR archive", UNPACK),
-    ending(".xz", "xz", REGZIP),
-    ending(".zst", "zstd", REGZIP),
-    ending(".bz2", "bzip2", REGZIP),
     ending(
         ".parquet",
         "Parquet",
@@ -45,7 +41,11 @@ const ENDINGS: &[Ending] = &[
 ];
 
 /// Endings of names that may well be a table's data.
-const DATA: &[&str] = &[".csv", ".json", ".gz", ".tar", ".tgz"];
+const DATA: &[&str] = &[".csv", ".json", ".tar", ".tgz"];
+
+fn is_data(lower: &str) -> bool {
+    uncompressed(lower) != lower || DATA.iter().any(|ending| lower.ends_with(ending))
+}
 
 const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) -> Ending {
     Ending { ending, is, remedy }
@@ -54,9 +54,8 @@ const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) ->
 /// Why a file at the top of a source is worth a warning when it isn't read; `None` for names that don't look like data.
 pub(super) fn why_data(path: &Location, name: &str, trace: Option<&Arc<Trace>>) -> Option<String> {
     let lower = name.to_ascii_lowercase();
-    let is_data = DATA.iter().any(|ending| lower.ends_with(ending));
     what_it_is(path, &lower, None, trace)
-        .or_else(|| is_data.then(|| format!("{NOT_A_PART}; {ALONE}")))
+        .or_else(|| is_data(&lower).then(|| format!("{NOT_A_PART}; {ALONE}")))
 }
 
 /// Why a name in the directory of `table` is not read.
@@ -68,8 +67,7 @@ pub(super) fn why_skipped(
 ) -> String {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
     what_it_is(&root.join(path), &name, table, trace).unwrap_or_else(|| {
-        let is_data = DATA.iter().any(|ending| name.ends_with(ending));
-        match table.filter(|_| is_data) {
+        match table.filter(|_| is_data(&name)) {
             Some(table) => {
                 let expected = part_names(table, trace).join(" or ");
                 format!("{NOT_A_PART}, such as {expected}: rename it; {ALONE}")
@@ -122,18 +120,16 @@ fn first_download(name: &str) -> Option<String> {
     let is_number = |text: &str| {
         (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
     };
-    let (stem, gz) = match name.strip_suffix(".gz") {
-        Some(stem) => (stem, ".gz"),
-        None => (name, ""),
-    };
+    let stem = uncompressed(name);
+    let ending = &name[stem.len()..];
     if let Some((first, _)) = stem.rsplit_once('.').filter(|(_, last)| is_number(last)) {
-        return Some(format!("{first}{gz}"));
+        return Some(format!("{first}{ending}"));
     }
     let (before, rest) = stem.split_once(" (")?;
     let (_, after) = rest
         .split_once(')')
         .filter(|(number, _)| is_number(number))?;
-    Some(format!("{before}{after}{gz}"))
+    Some(format!("{before}{after}{ending}"))
 }
 
 /// Says what a file is, judged by its name or its first bytes; `directory` is the table that its directory is named
@@ -210,10 +206,7 @@ fn table_of_header(start: &[u8]) -> Option<&'static Arc<Table>> {
 
 /// The table of JSON lines that a CSV file is named after, or that its directory is.
 fn named_export(lower: &str, directory: Option<&str>) -> Option<&'static str> {
-    let stem = lower
-        .strip_suffix(".gz")
-        .unwrap_or(lower)
-        .strip_suffix(".csv")?;
+    let stem = uncompressed(lower).strip_suffix(".csv")?;
     let is_named = |name: &str| {
         let rest = stem.strip_prefix(name);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
@@ -321,7 +314,7 @@ mod tests {
         for (name, first) in [
             ("a.csv.gz.1", Some("a.csv.gz")),
             ("a.csv.1.gz", Some("a.csv.gz")),
-            ("a (1).csv.gz", Some("a.csv.gz")),
+            ("a (1).csv.zst", Some("a.csv.zst")),
             ("a.csv (12).gz", Some("a.csv.gz")),
             ("a.csv.gz", None),
             ("a-1.csv.gz", None),

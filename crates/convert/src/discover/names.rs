@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracelake_core::digest::Digest;
 use tracelake_core::part_key::CellName;
 use tracelake_location::Location;
-use tracelake_schema::{Archive, Files, Syntax, TRACES, Table, Trace, cell_name};
+use tracelake_schema::{Archive, Files, Syntax, TRACES, Table, Trace, cell_name, uncompressed};
 use tracelake_source::ARCHIVES;
 
 /// The names in a source that are ours.
@@ -17,9 +17,8 @@ const PARQUET: &str = "parquet";
 
 /// Whether a file of any name says that it is Parquet.
 pub(super) fn is_parquet(name: &str) -> bool {
-    let stem = name.strip_suffix(".gz").unwrap_or(name);
-    stem.rsplit_once('.')
-        .is_some_and(|(_, extension)| extension == PARQUET)
+    let stem = uncompressed(name).rsplit_once('.');
+    stem.is_some_and(|(_, extension)| extension == PARQUET)
 }
 
 /// The meaning of a file's name.
@@ -84,10 +83,7 @@ impl FileName {
             let rest = name.strip_prefix(&*table.name)?;
             let extension = table.syntax.extension();
             let ends_in = |rest: &str, extension: &str| {
-                let end = rest
-                    .strip_prefix('.')
-                    .and_then(|rest| rest.strip_prefix(extension));
-                matches!(end, Some("" | ".gz"))
+                uncompressed(rest).strip_prefix('.') == Some(extension)
             };
             let of_text = |rest: &str| ends_in(rest, extension);
             let of_parquet = |rest: &str| table.is_published_as_parquet() && ends_in(rest, PARQUET);
@@ -194,8 +190,10 @@ fn named(path: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
 fn is_other_name(table: &Table, name: &str) -> bool {
     let plain = |name: &str| {
         let archive = ARCHIVES.iter().find_map(|ending| name.strip_suffix(ending));
-        let text = name.strip_suffix(".gz").unwrap_or(name);
-        archive.map_or_else(|| text.to_owned(), |stem| format!("{stem}.tar"))
+        archive.map_or_else(
+            || uncompressed(name).to_owned(),
+            |stem| format!("{stem}.tar"),
+        )
     };
     let mut names = table.naming.patterns.iter();
     names.any(|pattern| plain(&pattern.text) == plain(name))
@@ -237,9 +235,7 @@ pub(super) fn is_table(name: &str, trace: Option<&Arc<Trace>>) -> bool {
 
 /// The file number and the number of parts in a name such as `part-00017-of-00500.csv.gz`.
 fn part_name(name: &str) -> Option<(u32, u32)> {
-    let stem = name
-        .strip_suffix(".csv.gz")
-        .or_else(|| name.strip_suffix(".csv"))?;
+    let stem = uncompressed(name).strip_suffix(".csv")?;
     let (number, total) = stem.strip_prefix("part-")?.split_once("-of-")?;
     Some((digits(number)?, digits(total)?))
 }
@@ -288,6 +284,7 @@ mod tests {
     fn part_names() {
         assert_eq!(part_name("part-00017-of-00500.csv.gz"), Some((17, 500)));
         assert_eq!(part_name("part-00000-of-00001.csv"), Some((0, 1)));
+        assert_eq!(part_name("part-00000-of-00001.csv.zst"), Some((0, 1)));
         for other in [
             "part-00017-of-00500.csv.gz.part",
             "part--of-1.csv",
@@ -302,7 +299,7 @@ mod tests {
 
     #[test]
     fn archives_of_one_text_end_in_its_extension() {
-        for ending in [".tar.gz", ".zip", ".csv.zip"] {
+        for ending in [".tar.gz", ".tar.xz", ".zip", ".csv.zip"] {
             assert!(is_archive_ending(ending, "csv"), "{ending}");
         }
         for ending in [".json.zip", "csv.zip", ".csv.gz", ""] {

@@ -33,7 +33,7 @@ const MOST_LINES_SEEN: usize = 1_000_000;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Drafts the description of a trace that has one table, from a file with rows of it: columns and kinds. What is
-/// guessed is marked so. Of Parquet, only the footer is read.
+/// guessed is marked so. Of Parquet that isn't compressed, only the footer is read.
 ///
 /// # Errors
 /// [`ErrorKind::Misfit`] if the file is neither Parquet nor CSV without quotes with at least one row; if it can't be read.
@@ -42,10 +42,10 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The first 32 MiB of the text, and as much again.
 pub fn draft(context: &Context, sample: &Location) -> Result<String> {
     if read_start(sample).is_some_and(|start| start.starts_with(parquet::MAGIC)) {
-        return parquet::describe(sample).map_err(|error| error.or_at(sample));
+        return parquet::describe(context, sample).map_err(|error| error.or_at(sample));
     }
     let mut source = Source::open(context, sample)?;
-    if source.is_archive() {
+    if source.is_archive()? {
         let error = misfit("an archive", "unpack it, and name a file of one table");
         return Err(error.at(sample));
     }

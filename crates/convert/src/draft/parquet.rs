@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Result, escape};
 use tracelake_core::words::several;
 use tracelake_encode::parquet_rows::{FileColumn, columns_of};
 use tracelake_location::{Location, RandomAccess};
 use tracelake_schema::description::{ADDED_COLUMNS, MAX_BYTES, is_printable};
 use tracelake_schema::{Kind, Zone};
+use tracelake_source::WholeFile;
 
 use super::description::{free_name, is_found, quoted, table};
 use super::misfit;
@@ -18,8 +20,13 @@ use crate::lake_file::{Writer, read_footer, source_damaged};
 pub(super) const MAGIC: &[u8] = b"PAR1";
 
 /// The description of a Parquet file.
-pub(super) fn describe(location: &Location) -> Result<String> {
-    let opened = read_footer(RandomAccess::open(location)?, Writer::Any);
+pub(super) fn describe(context: &Context, location: &Location) -> Result<String> {
+    let plain = RandomAccess::open(location)?;
+    let file = match plain.read_at(0, MAGIC.len()) {
+        Ok(start) if start == MAGIC => plain,
+        _ => WholeFile::open(context, location, &std::env::temp_dir())?.file,
+    };
+    let opened = read_footer(file, Writer::Any);
     let (_, footer) = opened.map_err(|error| source_damaged(location, error))?;
     let footer = footer.metadata();
     let file = location.name().unwrap_or("table.parquet");

@@ -1,7 +1,7 @@
 //! The text of an archive that is one part, such as `calls_3.tar.gz`.
 
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
-use tracelake_schema::Table;
+use tracelake_schema::{Table, uncompressed};
 use tracelake_source::{Member, Source};
 
 /// Advances to the text of a table if the file is an archive: to its first member with the table's extension.
@@ -9,7 +9,7 @@ use tracelake_source::{Member, Source};
 /// # Errors
 /// [`ErrorKind::Misfit`] if the archive has no such member; those of the archive.
 pub(crate) fn enter_member(source: &mut Source, table: &Table) -> Result<()> {
-    if !source.is_archive() {
+    if !source.is_archive()? {
         return Ok(());
     }
     while let Some(member) = source.next_member()? {
@@ -46,6 +46,8 @@ pub(crate) fn leave_member(source: &mut Source, table: &Table) -> Result<()> {
 #[must_use]
 pub fn is_text(member: &Member, table: &Table) -> bool {
     let name = member.path.rsplit('/').next().unwrap_or_default();
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let extension = uncompressed(name)
+        .rsplit_once('.')
+        .map(|(_, extension)| extension);
     member.is_file && !name.starts_with("._") && extension == Some(table.syntax.extension())
 }

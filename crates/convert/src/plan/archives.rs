@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
-use tracelake_schema::{Files, Table, Trace};
-use tracelake_source::Source;
+use tracelake_schema::{Files, Table, Trace, uncompressed};
+use tracelake_source::{ARCHIVES, Source};
 
 use super::parts::{are_missing, gaps};
 use super::request::Request;
@@ -19,21 +19,26 @@ use crate::discover::{self, FoundFile, FoundSource};
 pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
     let name = path.rsplit('/').next()?;
     match table.files {
-        // What is compressed or packed once more isn't a text.
-        Files::Named if name.ends_with(".gz") || name.ends_with(".zip") => None,
+        // An archive in an archive isn't a text.
+        Files::Named if is_archive(name) => None,
         Files::Named => match &table.naming.claims(path)[..] {
             [claim] => Some(Some(claim.number)),
             _ => None,
         },
         _ => {
+            let name = uncompressed(name);
             let rest = name.strip_prefix(&*table.name);
             let extension = rest.and_then(|rest| rest.strip_prefix('.'));
             let mut names = table.naming.patterns.iter();
             let is_text = extension == Some(table.syntax.extension())
-                || names.any(|pattern| pattern.text == name);
+                || names.any(|pattern| uncompressed(&pattern.text) == name);
             is_text.then_some(None)
         }
     }
+}
+
+fn is_archive(name: &str) -> bool {
+    ARCHIVES.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Finds the parts of tables that an archive lacks, by the names of its members: before any work, so it's read once more.
@@ -58,7 +63,7 @@ pub(super) fn missing_members(
     let mut source = Source::open(context, path.clone())?;
     while let Some(member) = source.next_member()? {
         let name = member.path.rsplit('/').next().unwrap_or(&member.path);
-        let is_text = member.is_file && !name.ends_with(".gz") && !name.ends_with(".zip");
+        let is_text = member.is_file && !is_archive(name);
         for (table, numbers) in tables.iter().zip(&mut members).filter(|_| is_text) {
             if let [claim] = &table.order.table.naming.claims(&member.path)[..] {
                 numbers.insert(claim.number, claim.total);

@@ -8,7 +8,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::did_you_mean;
 use tracelake_core::words::{first_few, several};
 use tracelake_location::{Location, RandomAccess};
-use tracelake_schema::{Files, Separator, Syntax, TRACES, Table, Trace};
+use tracelake_schema::{Files, Separator, Syntax, TRACES, Table, Trace, uncompressed};
 use tracelake_source::Magic;
 
 use crate::bad_row::ARRAY;
@@ -464,8 +464,8 @@ fn is_named_for(trace: &Trace, found: &FoundSource) -> bool {
         let known = table.name.as_deref().and_then(|name| trace.table(name));
         let extension = known.map_or("", |known| known.syntax.extension());
         let path = table.parts.first().map_or("", |part| &part.file.path);
-        let path = path.strip_suffix(".gz").unwrap_or(path);
-        path.strip_suffix(extension)
+        uncompressed(path)
+            .strip_suffix(extension)
             .is_some_and(|stem| stem.ends_with('.'))
     };
     found.tables.iter().all(fits)

@@ -361,7 +361,7 @@ impl Producer {
         }
         let mut source = Source::open(&self.context, path)?;
         let counts = match self.input.plan.streams.first() {
-            Some(stream) if source.is_archive() => self.read_members(stream, &mut source)?,
+            Some(stream) if source.is_archive()? => self.read_members(stream, &mut source)?,
             _ => {
                 let table = &self.input.plan.tables[0].order.table;
                 enter_member(&mut source, table)?;

@@ -150,7 +150,9 @@ fn convert_into(
         check_zips(context, plan, &todo)?;
         let working = joined.begin()?;
         let run = Run {
-            context: context.for_parts(),
+            context: context
+                .for_parts()
+                .with_window(run_options.window(context.threads())),
             plan,
             goal,
             working: &working,

@@ -79,8 +79,7 @@ impl Room {
                 }),
                 packed: match table {
                     Some(table) if table.is_parquet => Packed::Parquet,
-                    _ if source.ends_with(".gz") || source.ends_with(".tgz") => Packed::Gzip,
-                    _ => Packed::Plain,
+                    _ => packed(source),
                 },
                 bytes: work.bytes(),
                 is_whole: matches!(work, Work::Part(..)) || plan.selected.is_none(),
@@ -123,6 +122,17 @@ impl Room {
         Err(Error::new(ErrorKind::Refused, reason)
             .at(out)
             .hint("free some, name a directory on a larger disk, or pass --ignore-disk-space"))
+    }
+}
+
+/// How a file is compressed, as its name says: it isn't opened for an estimate.
+fn packed(source: &str) -> Packed {
+    match source.rsplit('.').next() {
+        Some("gz" | "tgz") => Packed::Gzip,
+        Some("zst") => Packed::Zstd,
+        Some("xz") => Packed::Xz,
+        Some("bz2") => Packed::Bzip2,
+        _ => Packed::Plain,
     }
 }
 

@@ -8,6 +8,9 @@ use crate::plan::Shard;
 pub struct RunOptions {
     /// The most parts that are converted at a time, at least 1, on as many threads; see [`parts_within`].
     pub parts_at_once: usize,
+    /// The memory of the run in bytes, if it is limited. What it leaves beside the parts is for the windows of compressed
+    /// files.
+    pub memory: Option<u64>,
     /// Threads that wait for the disk or the bucket while others convert, at least 1; `None` for as many as the
     /// disk or the bucket needs.
     pub commits_at_once: Option<usize>,
@@ -27,6 +30,7 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             parts_at_once: usize::MAX,
+            memory: None,
             commits_at_once: None,
             overwrite: false,
             max_rejects: None,
@@ -42,6 +46,13 @@ impl RunOptions {
         let parts = threads.min(self.parts_at_once) as u64;
         MEMORY.saturating_add(PART_MEMORY.saturating_mul(parts))
     }
+
+    /// The most bytes that the window of a compressed file may have.
+    pub(super) fn window(&self, threads: usize) -> u64 {
+        let parts = threads.min(self.parts_at_once).max(1) as u64;
+        let memory = self.memory.unwrap_or_default();
+        WINDOW.saturating_add(memory.saturating_sub(self.most_memory(threads)) / parts)
+    }
 }
 
 /// How many files are read ahead for each part that is converted, if a server has them. The first answer says how
@@ -54,6 +65,9 @@ const MEMORY: u64 = 128_000_000;
 /// The most memory of one part, in bytes: a row group being encoded, with the dictionaries of its
 /// columns and their caches.
 const PART_MEMORY: u64 = 128_000_000;
+
+/// What a window may take of that: zstd needs 8 MiB up to level 19, xz 8 MiB by default and 64 MiB at level 9.
+const WINDOW: u64 = 32 << 20;
 
 /// How many parts may be converted at a time within `memory` bytes; `None` if there isn't enough for
 /// one.

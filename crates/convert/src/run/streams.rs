@@ -71,7 +71,7 @@ impl Run<'_> {
     ) -> Result<()> {
         let stream = cutting.stream;
         let path = PathBuf::from(location);
-        if source.is_archive() {
+        if source.is_archive()? {
             while let Some(member) = source.next_member()? {
                 let member_path = path.join(&member.path);
                 let Some((table, number)) = self.plan.table_of(stream, &member) else {

@@ -8,7 +8,7 @@ use super::column_spec::ValuesSpec;
 use super::fault::{Result, Within, bail, ensure};
 use super::spec::{FoundBy, HeaderSpec, TableSpec};
 use super::words::{identifier, printable, unique};
-use crate::naming::Piece;
+use crate::naming::{Piece, uncompressed};
 use crate::{
     Capture, Csv, Extra, Files, Header, NamePattern, Naming, Run, Separator, SeparatorText, Syntax,
 };
@@ -220,7 +220,7 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
         "{text:?} is not the name of a file, maybe with up to {MOST_CAPTURES} directories before it: none of them is \
          empty or begins with a point"
     );
-    let mut rest = text.strip_suffix(".gz").unwrap_or(text);
+    let mut rest = uncompressed(text);
     let mut pieces: Vec<Piece> = Vec::new();
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {

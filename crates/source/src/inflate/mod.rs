@@ -214,7 +214,7 @@ impl Inflate {
     /// Decodes literals and matches until the block ends or there is no more room.
     fn codes(&mut self, input: &mut Input) -> Result<()> {
         while self.end < WINDOW + ROOM {
-            input.look_ahead()?;
+            input.look_ahead(8)?;
             if input.ahead().len() >= 8 {
                 if self.fast(input)? {
                     return Ok(());

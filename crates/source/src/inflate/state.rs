@@ -27,13 +27,13 @@ pub(crate) enum Stop {
     Truncated,
     /// It breaks a rule of the format.
     Broken(&'static str),
-    /// The disk fails.
-    Disk(Error),
+    /// The bytes can't be read, or mustn't be decoded.
+    Failed(Error),
 }
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        Self::Disk(error)
+        Self::Failed(error)
     }
 }
 

@@ -20,8 +20,8 @@ fn ours(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
 fn decoded(stream: &[u8], piece: usize) -> Option<(Vec<u8>, usize)> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(stream).unwrap();
-    let mut input =
-        Input::new(Raw::open(&tracelake_core::Context::new(), &file.path().into()).unwrap());
+    let raw = Raw::open(&tracelake_core::Context::new(), &file.path().into()).unwrap();
+    let mut input = Input::new(b"", Box::new(raw));
     let mut inflate = Inflate::new();
     let (mut text, mut buffer) = (Vec::new(), vec![0; piece]);
     loop {
@@ -168,8 +168,8 @@ fn a_stream_does_not_reach_into_the_one_before() {
         let stream = [&deflate(b"before", 9)[..], &reaches_back, &[0; 12][..rest]].concat();
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&stream).unwrap();
-        let mut input =
-            Input::new(Raw::open(&tracelake_core::Context::new(), &file.path().into()).unwrap());
+        let raw = Raw::open(&tracelake_core::Context::new(), &file.path().into()).unwrap();
+        let mut input = Input::new(b"", Box::new(raw));
         let (mut inflate, mut text) = (Inflate::new(), [0; 16]);
         let mut read = || inflate.read(&mut input, &mut text);
         assert!(matches!((read(), read()), (Ok(6), Ok(0))));

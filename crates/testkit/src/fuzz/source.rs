@@ -1,14 +1,19 @@
 //! `Source` against a plain and strict reader: the same verdict on a file and the same text.
 //!
-//! Input, by the low two bits of its first byte: 0 a gzip file as it is; 1 a text file as it is;
-//! 2 deflate data, around which a header and a trailer that fit are put; 3 a text that is repeated,
-//! cut into members, compressed and then broken (see `compressed`).
+//! Input, by the low two bits of its first byte: 0 a file as it is, that is called gzip; 1 a file as it is, that is called
+//! a text; 2 deflate data, around which a header and a trailer that fit are put; 3 a text that is repeated, cut into
+//! members, compressed and then broken (see `compressed`), in the format that the next two bits say.
+//!
+//! Of zstd, xz and bzip2, what is accepted has to be what their crates read.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use super::setting::{directory, options};
+use crate::source::{WRITERS, Writer};
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
 use flate2::{Compression, Crc, Decompress, FlushDecompress, GzBuilder, Status};
+use lzma_rust2::XzReader;
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind};
@@ -23,21 +28,43 @@ const LOOK: usize = LINE_LIMIT - READ;
 /// Tries one input.
 pub fn run(data: &[u8]) {
     let ([mode], rest) = options(data);
-    let mode = mode & 3;
+    let (mode, format) = (mode & 3, usize::from(mode >> 2 & 3));
     let (name, bytes) = match mode {
         0 => ("a.csv.gz", rest.to_vec()),
         1 => ("a.csv", rest.to_vec()),
         2 => ("a.csv.gz", framed(rest)),
-        _ => ("a.CSV.GZ", compressed(rest)),
+        _ => ("a.CSV.GZ", compressed(rest, WRITERS[format])),
     };
     let directory = directory();
     let path = directory.path().join(name);
     std::fs::write(&path, &bytes).unwrap();
-    let ours = Source::open(&Context::new(), &path).and_then(ours);
-    let (mut text, whole) = match mode {
-        1 => (bytes.clone(), true),
-        _ => plain(&bytes),
+    let mut source = Source::open(&Context::new(), &path).unwrap();
+    let is_archive = source.is_archive();
+    if matches!(is_archive, Ok(true)) {
+        return;
+    }
+    let ours = is_archive.and_then(|_| ours(source));
+    let (mut text, whole) = match (other(&bytes), &ours) {
+        (Some(Ok(text)), Ok(_)) => (text, true),
+        (Some(Err(error)), Ok(_)) => panic!("what the crate refuses was accepted: {error}"),
+        // These crates accept more.
+        (Some(_), Err(error)) => {
+            assert!(
+                matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Misfit),
+                "{error}"
+            );
+            return;
+        }
+        (None, _) if mode == 1 && !is_gzip(&bytes) => (bytes.clone(), true),
+        (None, _) => plain(&bytes),
     };
+    if is_gzip(&bytes) && (is_gzip(&text) || other(&text).is_some()) {
+        assert!(
+            ours.is_err(),
+            "a file that is compressed twice was accepted"
+        );
+        return;
+    }
     end_last_line(&mut text, whole);
     // A text too short for a line past the limit need not be searched for one.
     let longest = match text.len() {
@@ -108,6 +135,33 @@ fn end_last_line(text: &mut Vec<u8>, whole: bool) {
     text.push(b'\n');
 }
 
+fn is_gzip(file: &[u8]) -> bool {
+    file.starts_with(b"\x1f\x8b")
+}
+
+/// The text of a file that is compressed in another format, or why its crate refuses it.
+fn other(file: &[u8]) -> Option<io::Result<Vec<u8>>> {
+    let is_skippable = |first: &u8| first >> 4 == 5 && file[1..].starts_with(b"\x2a\x4d\x18");
+    let mut text = Vec::new();
+    let read = if file.starts_with(b"\x28\xb5\x2f\xfd") || file.first().is_some_and(is_skippable) {
+        zstd::stream::read::Decoder::new(file).and_then(|mut frames| {
+            frames.window_log_max(31)?;
+            frames.read_to_end(&mut text)
+        })
+    } else if file.starts_with(b"\xfd7zXZ\0") {
+        XzReader::new(file, true).read_to_end(&mut text)
+    } else if file.starts_with(b"BZh")
+        && file
+            .get(4..6)
+            .is_some_and(|two| two == b"1A" || two == b"\x17\x72")
+    {
+        MultiBzDecoder::new(file).read_to_end(&mut text)
+    } else {
+        return None;
+    };
+    Some(read.map(|_| text))
+}
+
 /// Member by member, then nothing but NUL: the text until something is wrong, and whether nothing is.
 fn plain(file: &[u8]) -> (Vec<u8>, bool) {
     let (mut text, mut rest) = (Vec::new(), file);
@@ -155,7 +209,7 @@ fn framed(deflate: &[u8]) -> Vec<u8> {
 
 /// Options: members, level and header, repeats, how it is broken and where (two bytes). Then the
 /// text.
-fn compressed(data: &[u8]) -> Vec<u8> {
+fn compressed(data: &[u8], (ending, write): Writer) -> Vec<u8> {
     let ([members, style, repeats, how, high, low], line) = options(data);
     // Large ones are slow, so they take two bytes to choose: past a chunk, past the longest line.
     let doubled = match (repeats, style) {
@@ -177,6 +231,11 @@ fn compressed(data: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
     let mut ends = Vec::new();
     for cut in cuts.windows(2) {
+        if ending != ".gz" {
+            file.extend(write(&text[cut[0]..cut[1]]));
+            ends.push(file.len());
+            continue;
+        }
         let mut header = GzBuilder::new();
         if style & 16 > 0 {
             header = header.filename("a,b\n");

@@ -523,6 +523,7 @@ impl ConvertArgs {
         options.parts_at_once = self.memory.map_or(usize::MAX, |memory| {
             parts_within(memory).expect("a size that is enough for one part")
         });
+        options.memory = self.memory;
         options.overwrite = self.overwrite;
         options.max_rejects = self.max_rejects;
         options.shard = self.shard;

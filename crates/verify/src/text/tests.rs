@@ -30,7 +30,7 @@ fn a_byte_order_mark_after_a_reject_belongs_to_the_value() {
 /// Quoted CSV after its header.
 fn source(text: &str) -> SourceText {
     SourceText {
-        path: PathBuf::new().into(),
+        path: std::path::PathBuf::new().into(),
         member: None,
         text: BufReader::new(Box::new(io::Cursor::new(text.to_owned()))),
         is_quoted: true,
