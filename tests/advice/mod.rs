@@ -204,6 +204,14 @@ const NOT_PROVOKED: &[(&str, &str)] = &[
         "a description: tests/described/forms.rs",
     ),
     (
+        "describe the column, or write extra = \\\"ignore\\\" in [table.csv] of the description to leave it out",
+        "a description: tests/described/headers.rs",
+    ),
+    (
+        "take the published file; if it never had {0}, write may_be_absent = true for {0} in the description",
+        "a description: tests/described/headers.rs",
+    ),
+    (
         "pass --sample I/N, such as 0/16",
         "only in Python: the command line says it first",
     ),
