@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use tracelake_schema::{TRACES, Table};
+
 use super::*;
 
 /// The line of a rejects file about a first row of one field.
@@ -11,13 +15,20 @@ fn reject(order: &FieldOrder, raw: &str) -> String {
     format!("{line}\n")
 }
 
+/// A table of CSV without a header.
+fn plain() -> &'static Arc<Table> {
+    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
+    let is_plain =
+        |table: &&Arc<Table>| table.syntax == Syntax::Csv && table.csv.header == Header::None;
+    tables.find(is_plain).unwrap()
+}
+
 #[test]
 fn a_byte_order_mark_after_a_reject_belongs_to_the_value() {
     let directory = tempfile::tempdir().unwrap();
     let [path, rejects] = ["a.csv", "a.ndjson"].map(|name| directory.path().join(name));
     std::fs::write(&path, "x\n\u{feff}v,1\n").unwrap();
-    let table = &tracelake_schema::TRACES[0].tables[0];
-    let order = FieldOrder::built_in(table, "here");
+    let order = FieldOrder::built_in(plain(), "here");
     std::fs::write(&rejects, reject(&order, "x")).unwrap();
     let mut text = SourceText::open(&Context::new(), &path.as_path().into(), &order).unwrap();
     let mut rows = PartRows::new(&mut text, &order, 0..u64::MAX, Some(&rejects.into())).unwrap();
@@ -83,7 +94,7 @@ fn records_end_at_line_ends_outside_of_quotes() {
 fn a_reject_is_exactly_one_record() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.ndjson");
-    let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+    let order = FieldOrder::built_in(plain(), "here");
     for (text, raw, says) in [
         ("\n\n\na\n", "\n\n", "not as in the rejects file"),
         ("\"open\na\n", "\"open", "not as in the rejects file"),
@@ -107,7 +118,7 @@ fn a_reject_is_exactly_one_record() {
 fn a_row_that_never_ends_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.csv");
-    let order = FieldOrder::built_in(&tracelake_schema::TRACES[0].tables[0], "here");
+    let order = FieldOrder::built_in(plain(), "here");
     let mut row = Vec::new();
     for (text, ends) in [
         ("x".repeat(LONGEST) + "\r\ny", true),
