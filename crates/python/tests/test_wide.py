@@ -43,7 +43,7 @@ column = [
     {{ name = "duration", doc = "How long it took." }},
 ]
 sql = '''
-SELECT hash_function, unnest(range(1, len(percentiles) + 1)) AS number, unnest(percentiles) AS duration
+SELECT hashfunction AS hash_function, unnest(range(1, len(percentiles) + 1)) AS number, unnest(percentiles) AS duration
 FROM durations
 '''
 """
@@ -61,7 +61,7 @@ def test_a_row_for_each_item_is_what_duckdb_makes_of_the_columns(tmp_path: Path)
     expected = duckdb.sql(f"SELECT HashFunction, [{columns}] FROM {source}").fetchall()
     [part] = lake["durations"].parts
     rows = pq.ParquetFile(Path(lake.path, part.output.path)).read().to_pylist()
-    assert [(row["hash_function"], row["percentiles"]) for row in rows] == expected
+    assert [(row["hashfunction"], row["percentiles"]) for row in rows] == expected
 
     derived = tracelake.derive(tmp_path / "lake", tmp_path / "derived")
     table = derived["duration_percentiles"]
