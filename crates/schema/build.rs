@@ -32,10 +32,12 @@ fn names(text: &str) -> String {
     let (mut files, mut directories) = (vec![], vec![]);
     let (mut published, mut simulated) = (0, 0);
     let mut section = "";
+    let mut begins_with_capture = false;
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
         if line.starts_with('[') {
             section = line.trim_matches(['[', ']']);
+            begins_with_capture &= section != "table";
         }
         let Some((key, value)) = line.split_once(" = ") else {
             continue;
@@ -63,9 +65,13 @@ fn names(text: &str) -> String {
                         true => (&mut directories, ['{', '/']),
                         false => (&mut files, ['{', '.']),
                     };
-                    names.extend(name.split(end).next().map(str::to_owned));
+                    let start = name.split(end).next().unwrap_or_default();
+                    begins_with_capture |= start.is_empty();
+                    names.extend((!start.is_empty()).then(|| start.to_owned()));
                 }
             }
+            // The values that a name begins with. A test says if one is a range.
+            ("table", "captures") if begins_with_capture => directories.extend(strings),
             ("trace.location", "url") => urls.extend(strings),
             _ => {}
         }

@@ -79,7 +79,9 @@ const MOST_ROWS: u64 = 1_000_000_000_000;
 /// use tracelake_core::Context;
 /// use tracelake_generate::{Options, generate};
 ///
-/// let trace = &tracelake_schema::TRACES[0];
+/// // A trace whose rows can be made.
+/// let mut traces = tracelake_schema::TRACES.iter();
+/// let trace = traces.find(|trace| trace.tables.iter().all(|table| !table.synthetic.is_empty())).unwrap();
 /// let mut options = Options::default();
 /// (options.parts, options.rows) = (2, 1_000);
 /// # let out = std::env::temp_dir().join(format!("tracelake-generate-{}", std::process::id()));

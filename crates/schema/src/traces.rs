@@ -100,8 +100,9 @@ impl Traces {
     /// ```
     /// use tracelake_schema::TRACES;
     ///
-    /// let table = &TRACES[0].tables[0].name;
-    /// assert_eq!(TRACES.of_file(table).next(), Some(&TRACES[0]));
+    /// let table = &TRACES[0].tables[0];
+    /// let file = table.naming.name_of(0, table.parts).unwrap();
+    /// assert!(TRACES.of_file(&file).any(|trace| trace == &TRACES[0]));
     /// assert_eq!(TRACES.of_file("notes.txt").count(), 0);
     /// ```
     pub fn of_file(self, path: &str) -> impl Iterator<Item = &'static Arc<Trace>> {
@@ -277,15 +278,29 @@ mod tests {
                 let archives = trace.archives.iter().flat_map(|archive| &archive.names);
                 let namings = trace.tables.iter().map(|table| &table.naming);
                 let patterns = namings.flat_map(|it| it.patterns.iter().chain(&it.also));
-                let files = archives
-                    .map(String::as_str)
-                    .chain(patterns.map(|pattern| &*pattern.text));
+                let starts = patterns.map(|pattern| pattern.text.split('{').next().unwrap());
                 let cells = trace.cells.as_ref().map(|cells| &*cells.directory);
-                for file in files.chain(cells) {
-                    let of_file = TRACES.of_file(file.split('{').next().unwrap());
+                let cells = cells.map(|cells| cells.split('{').next().unwrap());
+                let firsts = trace
+                    .tables
+                    .iter()
+                    .filter_map(|table| table.naming.name_of(table.naming.first, table.parts));
+                let firsts: Vec<String> = firsts.collect();
+                let files = archives.chain(&firsts).map(String::as_str);
+                let starts = starts.chain(cells).filter(|start| !start.is_empty());
+                for file in files.chain(starts) {
+                    let of_file = TRACES.of_file(file);
                     assert!(of_file.into_iter().any(|of| of == trace), "{file}");
                 }
             }
+            // Any file would be one of the trace.
+            assert!(
+                !names
+                    .files
+                    .iter()
+                    .chain(names.directories)
+                    .any(|start| start.is_empty())
+            );
         }
     }
 

@@ -31,8 +31,8 @@ impl WholeFile {
     /// because its columns are far apart, and each page of each of them would be a request.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for a broken file, and for one that unpacks to more than a hundred times its size; when the
-    /// file can't be read or `scratch` is full.
+    /// [`Corrupt`](tracelake_core::ErrorKind::Corrupt) for a broken file, and for one that unpacks to more than a hundred
+    /// times its size; when the file can't be read or `scratch` is full.
     pub fn open(context: &Context, location: &Location, scratch: &Path) -> Result<Self> {
         if let Some((archive, path)) = zipped::in_zip(location)? {
             let (file, fingerprint) = zipped::open(context, &archive, &path, scratch)?;
