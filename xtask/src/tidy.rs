@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tracelake_schema::TRACES;
+
+use crate::workspace::output;
 
 #[test]
 fn no_code_names_a_trace() {
@@ -48,6 +51,24 @@ fn modules_form_no_circle() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// One feature more in README's second command, and it would build everything that uses the crate again.
+#[test]
+fn both_commands_of_the_readme_build_the_same_features() {
+    let built = |arguments: &[&str]| -> BTreeSet<String> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["tree", "--locked", "--offline", "--prefix", "none"]);
+        cargo.args(["--format", "{p} {f}"]).args(arguments);
+        let found = output(cargo.current_dir(crate::root().unwrap())).unwrap();
+        let lines = found.lines().map(|line| line.trim_end_matches(" (*)"));
+        lines.map(str::to_owned).collect()
+    };
+    let first = built(&["--package", "tracelake", "--edges", "normal,build"]);
+    let second = built(&["--workspace", "--edges", "normal,build,dev"]);
+    assert!(first.len() > 100, "the packages were not found");
+    let others: Vec<&String> = first.difference(&second).collect();
+    assert!(others.is_empty(), "add features in Cargo.toml: {others:#?}");
 }
 
 /// What others count on is put, replaced and removed by the crate of the commit protocol alone.

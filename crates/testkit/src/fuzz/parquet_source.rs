@@ -32,7 +32,7 @@ const ROWS: i64 = 200;
 const DESCRIPTION: &str = r#"
 family = "forged"
 licence = "CC0-1.0"
-citation = "Nobody."
+citation = "A test."
 
 [[trace]]
 name = "forged"
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn forged_files_are_refused_or_read_as_by_another_reader() {
         let count = std::env::var("TRACELAKE_FORGED").ok();
-        let count: u64 = count.and_then(|count| count.parse().ok()).unwrap_or(40);
+        let count: u64 = count.and_then(|count| count.parse().ok()).unwrap_or(300);
         let mut fates = BTreeMap::new();
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for _ in 0..count {
