@@ -152,6 +152,31 @@ fn a_large_window_needs_memory() {
     scratch.verify().well();
 }
 
+/// The members of an archive are listed before any work, within the same memory.
+#[test]
+fn a_large_window_is_refused_while_an_archive_is_listed() {
+    let description = "family = \"mini\"\n[[trace]]\nname = \"mini\"\n[[trace.archive]]\nnames = [\"days.tar.gz\"]\n\
+                       table = \"days\"\nsize = \"1K\"\n[[table]]\nname = \"days\"\nfiles = \"named\"\n\
+                       names = [\"day-{n}.csv\"]\nparts = 2\n[table.columns]\nday = \"integer\"\n";
+    let scratch = Scratch::new();
+    let trace = scratch.path().join("mini.toml");
+    std::fs::write(&trace, description).unwrap();
+    let members: [(&str, &[u8]); 2] = [("day-0.csv", b"1\n"), ("day-1.csv", b"2\n")];
+    let archive = zstd_with_window(26, &raw_tar(&members));
+    scratch.file("days.tar.zst", &archive);
+    let plan = [
+        "--dry-run",
+        "--threads",
+        "1",
+        "--trace",
+        trace.to_str().unwrap(),
+    ];
+    let says = "needs a window of 67,108,864 bytes, and a part has 33,554,432 for it";
+    scratch.convert(&plan).refuses(5, says);
+    let planned = scratch.convert(&[&plan[..], &["--memory", "290M"]].concat());
+    planned.exits(0);
+}
+
 /// An archive whose paths are as given, absolute ones too, which the crate's builder refuses.
 pub(crate) fn raw_tar(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = Vec::new();

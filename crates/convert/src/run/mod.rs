@@ -150,9 +150,7 @@ fn convert_into(
         check_zips(context, plan, &todo)?;
         let working = joined.begin()?;
         let run = Run {
-            context: context
-                .for_parts()
-                .with_window(run_options.window(context.threads())),
+            context: context.for_parts(),
             plan,
             goal,
             working: &working,

@@ -8,9 +8,6 @@ use crate::plan::Shard;
 pub struct RunOptions {
     /// The most parts that are converted at a time, at least 1, on as many threads; see [`parts_within`].
     pub parts_at_once: usize,
-    /// The memory of the run in bytes, if it is limited. What it leaves beside the parts is for the windows of compressed
-    /// files.
-    pub memory: Option<u64>,
     /// Threads that wait for the disk or the bucket while others convert, at least 1; `None` for as many as the
     /// disk or the bucket needs.
     pub commits_at_once: Option<usize>,
@@ -30,7 +27,6 @@ impl Default for RunOptions {
     fn default() -> Self {
         Self {
             parts_at_once: usize::MAX,
-            memory: None,
             commits_at_once: None,
             overwrite: false,
             max_rejects: None,
@@ -47,11 +43,26 @@ impl RunOptions {
         MEMORY.saturating_add(PART_MEMORY.saturating_mul(parts))
     }
 
-    /// The most bytes that the window of a compressed file may have.
-    pub(super) fn window(&self, threads: usize) -> u64 {
+    /// The most bytes that the window of a compressed file may have, for [`Context::with_window`]: what `memory`, if it is
+    /// limited, leaves beside the parts is shared by them.
+    ///
+    /// [`Context::with_window`]: tracelake_core::Context::with_window
+    ///
+    /// ```
+    /// use tracelake_convert::run::RunOptions;
+    ///
+    /// let mut options = RunOptions::default();
+    /// options.parts_at_once = 2;
+    /// assert_eq!(options.window(None, 8), 32 << 20);
+    /// assert_eq!(options.window(Some(384_000_000 + 2_000), 8), (32 << 20) + 1_000);
+    /// ```
+    #[must_use]
+    pub fn window(&self, memory: Option<u64>, threads: usize) -> u64 {
         let parts = threads.min(self.parts_at_once).max(1) as u64;
-        let memory = self.memory.unwrap_or_default();
-        WINDOW.saturating_add(memory.saturating_sub(self.most_memory(threads)) / parts)
+        let left = memory
+            .unwrap_or_default()
+            .saturating_sub(self.most_memory(threads));
+        WINDOW.saturating_add(left / parts)
     }
 }
 

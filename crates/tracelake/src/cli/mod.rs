@@ -512,9 +512,11 @@ fn simulated_traces() -> String {
 }
 
 impl ConvertArgs {
-    /// The context, limited to the threads that are asked for.
+    /// The context, limited to the threads and the memory that are asked for.
     pub(crate) fn within(&self, context: &Context) -> Context {
-        limited(context, self.threads)
+        let context = limited(context, self.threads);
+        let window = self.run_options().window(self.memory, context.threads());
+        context.with_window(window)
     }
 
     /// How the run is carried out.
@@ -523,7 +525,6 @@ impl ConvertArgs {
         options.parts_at_once = self.memory.map_or(usize::MAX, |memory| {
             parts_within(memory).expect("a size that is enough for one part")
         });
-        options.memory = self.memory;
         options.overwrite = self.overwrite;
         options.max_rejects = self.max_rejects;
         options.shard = self.shard;
