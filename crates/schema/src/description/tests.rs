@@ -66,11 +66,10 @@ codes = "mood"
 doc = "how"
 "#;
 
-/// Replaces one piece of the small description and expects an error that holds `message`.
+/// Expects that a description is refused with this message.
 #[track_caller]
-fn refuses(piece: &str, by: &str, message: &str) {
-    assert!(SMALL.contains(piece));
-    let error = parse(&SMALL.replacen(piece, by, 1))
+fn wrong(text: &str, message: &str) {
+    let error = parse(text)
         .err()
         .map(|error| error.to_string())
         .unwrap_or_default();
@@ -78,6 +77,13 @@ fn refuses(piece: &str, by: &str, message: &str) {
         error.contains(message),
         "{error:?} does not say {message:?}"
     );
+}
+
+/// Replaces one piece of the small description and expects an error that holds `message`.
+#[track_caller]
+fn refuses(piece: &str, by: &str, message: &str) {
+    assert!(SMALL.contains(piece));
+    wrong(&SMALL.replacen(piece, by, 1), message);
 }
 
 #[test]
@@ -315,21 +321,15 @@ fn words_that_an_enum_lacks_are_refused_with_those_that_it_has() {
         ),
     ];
     for (keys, message) in cases {
-        let error = parse(&format!("{SMALL}[[figure]]\n{about}{keys}\n"));
-        let error = error.unwrap_err().to_string();
-        assert!(
-            error.contains(message),
-            "{error:?} does not say {message:?}"
-        );
+        wrong(&format!("{SMALL}[[figure]]\n{about}{keys}\n"), message);
     }
     let table = "[derived.table]\nname = \"steps\"\nsummary = \"s\"\nfiles = \"derived\"\nrequired = \"r\"\n\
                  [[derived.table.column]]\nname = \"a\"\ncontent = \"a\"\nkind = \"integer\"\nformat = \"I\"\n\
                  obfuscation = \"unchanged\"\ndoc = \"d\"\nmandatory = true\n";
     let derived = format!("{SMALL}[[derived]]\nrule = \"tree\"\nfrom = \"days\"\n{table}");
-    let error = parse(&derived).unwrap_err().to_string();
-    assert!(
-        error.contains("`rule = \"tree\"`: unknown variant `tree`, expected `dag`"),
-        "{error}"
+    wrong(
+        &derived,
+        "`rule = \"tree\"`: unknown variant `tree`, expected `dag`",
     );
 }
 
@@ -337,17 +337,15 @@ fn words_that_an_enum_lacks_are_refused_with_those_that_it_has() {
 fn what_would_grow_without_bound_is_refused() {
     let trace = "[[trace]]\nname = \"small-1\"\ntitle = \"one\"\ndocument = \"a letter\"\n";
     let many = SMALL.replace(trace, &trace.repeat(17));
-    let error = parse(&many).unwrap_err().to_string();
-    assert!(error.contains("at most 16 versions"), "{error}");
+    wrong(&many, "at most 16 versions");
     let check = format!(
         "[[check]]\nname = \"c\"\nsentence = \"s\"\ndocument = \"d\"\neach = [{}]\nneeds = [\"{{table}}\"]\n\
          sql = \"SELECT {}\"\n",
         "\"days\", ".repeat(100),
         "{table} ".repeat(10_000),
     );
-    let error = parse(&format!("{SMALL}{check}")).unwrap_err().to_string();
-    assert!(
-        error.contains("each: the queries have more than"),
-        "{error}"
+    wrong(
+        &format!("{SMALL}{check}"),
+        "each: the queries have more than",
     );
 }

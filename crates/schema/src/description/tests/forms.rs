@@ -11,19 +11,6 @@ fn named(names: &str, more: &str) -> String {
     )
 }
 
-/// Expects that a description is refused with this message.
-#[track_caller]
-fn wrong(text: &str, message: &str) {
-    let error = parse(text)
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
-    assert!(
-        error.contains(message),
-        "{error:?} does not say {message:?}"
-    );
-}
-
 #[test]
 fn names_of_files_are_read() {
     let text = named(

@@ -77,20 +77,13 @@ fn mistakes_about_headers_are_explained() {
             "csv: only for syntax = \"csv\"",
         ),
     ] {
-        let error = parse(&table(lines, keys))
-            .err()
-            .map(|error| error.to_string());
-        let error = error.unwrap_or_default();
-        assert!(
-            error.contains(message),
-            "{error:?} does not say {message:?}"
-        );
+        wrong(&table(lines, keys), message);
     }
     let twice = "family = \"f\"\n[[table]]\nname = \"t\"\nfile = \"t.csv\"\ncsv.header = \"by-name\"\n\
                  column = [{ name = \"a\", content = \"x\", kind = \"text\" }, \
                  { name = \"b\", content = \"x\", kind = \"text\" }]\n";
     assert!(parse(&twice.replace("\"by-name\"", "true")).is_ok());
-    assert!(parse(twice).unwrap_err().to_string().contains("content"));
+    wrong(twice, "content");
 }
 
 /// A table with two lists of columns.
@@ -175,12 +168,7 @@ fn mistakes_about_runs_are_explained() {
             "columns: only of a column, and not of a field in it",
         ),
     ] {
-        let error = parse(&text).err().map(|error| error.to_string());
-        let error = error.unwrap_or_default();
-        assert!(
-            error.contains(message),
-            "{error:?} does not say {message:?}"
-        );
+        wrong(&text, message);
     }
     assert!(parse(&runs("csv.header = true", range, "[\"2\", \"2\"]")).is_ok());
 }

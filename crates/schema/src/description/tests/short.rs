@@ -165,12 +165,6 @@ fn mistakes_in_short_forms_have_their_lines() {
         ),
     ] {
         assert!(SHORT.contains(piece));
-        let error = parse(&SHORT.replacen(piece, by, 1))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains(message),
-            "{error:?} does not say {message:?}"
-        );
+        wrong(&SHORT.replacen(piece, by, 1), message);
     }
 }

@@ -108,22 +108,15 @@ fn mistakes_in_spellings_are_explained() {
             "x: captures are for columns with syntax = \"csv\"",
         ),
     ] {
-        let error = parse(&with(&kind, "json")).unwrap_err().to_string();
-        assert!(
-            error.contains(message),
-            "{error:?} does not say {message:?}"
-        );
+        wrong(&with(&kind, "json"), message);
     }
     let twice = with("kind = \"text\"", "csv").replacen(
         "[table.published]",
         "[table.csv]\nnull = [\"-\"]\n[table.published]",
         1,
     );
-    let error = parse(&twice).unwrap_err().to_string();
-    assert!(
-        error.contains("days: null: say it once, in [[table]] or in [table.csv]"),
-        "{error}"
-    );
+    let says = "days: null: say it once, in [[table]] or in [table.csv]";
+    wrong(&twice, says);
 }
 
 /// The small table with these zones, and a date-time with this zone.
@@ -165,10 +158,6 @@ fn zones_have_names() {
             "\"P DT\" is not a name",
         ),
     ] {
-        let error = parse(&zoned(zones, zone)).unwrap_err().to_string();
-        assert!(
-            error.contains(message),
-            "{error:?} does not say {message:?}"
-        );
+        wrong(&zoned(zones, zone), message);
     }
 }
