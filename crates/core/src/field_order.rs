@@ -57,6 +57,17 @@ impl RowRules {
     pub fn is_empty(&self) -> bool {
         self.sample.is_none() && self.time.is_none()
     }
+
+    /// The fields that the rules look at.
+    pub fn fields(&self) -> impl Iterator<Item = &RuleField> {
+        let sample = self.sample.iter().map(|rule| &rule.field);
+        sample.chain(self.time.iter().map(|rule| &rule.field))
+    }
+
+    fn fields_mut(&mut self) -> impl Iterator<Item = &mut RuleField> {
+        let sample = self.sample.iter_mut().map(|rule| &mut rule.field);
+        sample.chain(self.time.iter_mut().map(|rule| &mut rule.field))
+    }
 }
 
 /// Selects rows by the hash of a key.
@@ -258,12 +269,7 @@ impl FieldOrder {
     /// This order with the fields of a header.
     #[must_use]
     pub fn of_header(mut self, fields: Vec<Field>) -> Self {
-        let RowRules { sample, time } = &mut self.rules;
-        let rules = [
-            sample.as_mut().map(|rule| &mut rule.field),
-            time.as_mut().map(|rule| &mut rule.field),
-        ];
-        for rule in rules.into_iter().flatten() {
+        for rule in self.rules.fields_mut() {
             let mut fields = fields.iter();
             rule.position = fields.position(|field| field.column.name == rule.column.name);
         }
@@ -337,12 +343,7 @@ impl FieldOrder {
     #[must_use]
     pub fn with_index(mut self) -> Self {
         self.fields.insert(0, Field::left_out(&INDEX));
-        let RowRules { sample, time } = &mut self.rules;
-        let fields = [
-            sample.as_mut().map(|rule| &mut rule.field),
-            time.as_mut().map(|rule| &mut rule.field),
-        ];
-        for field in fields.into_iter().flatten() {
+        for field in self.rules.fields_mut() {
             field.position = field.position.map(|position| position + 1);
         }
         self

@@ -52,11 +52,7 @@ impl ParquetText {
         let columns = columns
             .filter(|(index, _)| in_file(*index))
             .map(|(_, column)| column);
-        let rules = [
-            order.rules.sample.as_ref().map(|rule| &rule.field),
-            order.rules.time.as_ref().map(|rule| &rule.field),
-        ];
-        let rules = rules.into_iter().flatten().filter(|field| {
+        let rules = order.rules.fields().filter(|field| {
             field.position.is_some() && order.table.column(&field.column.name).is_none()
         });
         let columns: Vec<Arc<Column>> = columns

@@ -152,11 +152,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             }
         }
         let in_lake = sources.len();
-        let rules = [
-            order.rules.sample.as_ref().map(|rule| &rule.field),
-            order.rules.time.as_ref().map(|rule| &rule.field),
-        ];
-        for field in rules.into_iter().flatten() {
+        for field in order.rules.fields() {
             let is_known = nodes
                 .iter()
                 .any(|node| node.column.name == field.column.name);
@@ -306,11 +302,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
 
     /// Whether rules select each row; `None` where the key or the time has a fault.
     fn selected(&self, leaves: &[LeafChunk], rows: usize) -> Vec<Option<bool>> {
-        let rules = [
-            self.rules.sample.as_ref().map(|rule| &rule.field),
-            self.rules.time.as_ref().map(|rule| &rule.field),
-        ];
-        let fields = rules.into_iter().flatten().filter_map(|field| {
+        let fields = self.rules.fields().filter_map(|field| {
             let mut nodes = self.nodes.iter();
             let node = nodes.find(|node| node.column.name == field.column.name)?;
             let leaf = &leaves[node.leaves.start];
