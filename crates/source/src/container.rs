@@ -16,6 +16,12 @@ pub const ARCHIVES: &[&str] = &[
     ".tar.gz", ".tgz", ".tar.zst", ".tar.xz", ".tar.bz2", ".tar", ".zip",
 ];
 
+/// Whether a name is that of an archive.
+#[must_use]
+pub fn is_archive_name(name: &str) -> bool {
+    ARCHIVES.iter().any(|ending| name.ends_with(ending))
+}
+
 /// The extensions of tar archives.
 const TAR_ARCHIVES: &[&str] = ARCHIVES.split_last().expect("zip is the last one").1;
 
@@ -66,12 +72,13 @@ impl Layers {
         });
     }
 
-    /// Looks at the first bytes of a file, once; `name` is in small letters.
+    /// Looks at the first bytes of a file with this name, once.
     pub(super) fn recognise(&mut self, name: &str) -> Result<()> {
         if self.is_recognised {
             return Ok(());
         }
         self.is_recognised = true;
+        let name = &*name.to_ascii_lowercase();
         let head = self.head()?;
         let is_zip = head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06");
         let known = Format::of(&head);

@@ -41,8 +41,8 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_location::Location;
 
-pub use container::ARCHIVES;
 use container::Layers;
+pub use container::{ARCHIVES, is_archive_name};
 use decode::Format;
 pub use magic::Magic;
 pub use member::Member;
@@ -277,7 +277,7 @@ impl Source {
     /// Looks at the first bytes of the file, once.
     fn recognise(&mut self) -> Result<()> {
         let name = self.location.name().unwrap_or_default();
-        let recognised = self.layers.recognise(&name.to_ascii_lowercase());
+        let recognised = self.layers.recognise(name);
         recognised.map_err(|error| self.at(error))
     }
 

@@ -9,7 +9,7 @@ use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_location::{Location, RandomAccess};
 use tracelake_schema::{Files, Table, uncompressed};
-use tracelake_source::ARCHIVES;
+use tracelake_source::is_archive_name;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::finding::failed;
@@ -44,9 +44,8 @@ fn is_text(table: &Table, path: &str) -> bool {
 
 /// The number of the part of a table that a path in an archive of parts is.
 fn number_of(table: &Table, path: &str) -> Option<u32> {
-    let is_archive = ARCHIVES.iter().any(|ending| path.ends_with(ending));
     match &table.naming.claims(path)[..] {
-        [one] if !is_archive => Some(one.number),
+        [one] if !is_archive_name(path) => Some(one.number),
         _ => None,
     }
 }
@@ -66,13 +65,12 @@ pub(super) fn form(context: &Context, path: &Location) -> Result<(Form, Box<dyn 
     let read = decoded.by_ref().take(512).read_to_end(&mut block);
     read.map_err(|error| failed(path, error))?;
     let name = path.name().unwrap_or_default().to_lowercase();
-    let has_ending = |ending: &&str| name.ends_with(*ending);
     let form = match &block[..] {
         [b'P', b'K', 3 | 5, 4 | 6, ..] => Form::Zip,
         _ if is_header(&block) => Form::Tar,
         _ if name.ends_with(".zip") => Form::Zip,
         // An empty archive has no header.
-        _ if ARCHIVES.iter().any(has_ending) => Form::Tar,
+        _ if is_archive_name(&name) => Form::Tar,
         _ => Form::Text,
     };
     Ok((form, Box::new(io::Cursor::new(block).chain(decoded))))

@@ -15,7 +15,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::HOME;
 use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
-use tracelake_source::ARCHIVES;
+use tracelake_source::is_archive_name;
 
 use names::{FileName, cell_of, stem_table, table_of, traces_of};
 use search::{Search, ambiguous};
@@ -314,7 +314,7 @@ fn one_file(
             is_parquet = found;
             (Some(table), files, 0, Some(1))
         }
-        None if ARCHIVES.iter().any(|ending| name.ends_with(ending)) => {
+        None if is_archive_name(name) => {
             found.archives.push((file, None));
             return Ok(found);
         }

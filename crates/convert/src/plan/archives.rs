@@ -6,7 +6,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_schema::{Files, Table, Trace, uncompressed};
-use tracelake_source::{ARCHIVES, Source};
+use tracelake_source::{Source, is_archive_name};
 
 use super::parts::{are_missing, gaps};
 use super::request::Request;
@@ -20,7 +20,7 @@ pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
     let name = path.rsplit('/').next()?;
     match table.files {
         // An archive in an archive isn't a text.
-        Files::Named if is_archive(name) => None,
+        Files::Named if is_archive_name(name) => None,
         Files::Named => match &table.naming.claims(path)[..] {
             [claim] => Some(Some(claim.number)),
             _ => None,
@@ -35,10 +35,6 @@ pub fn number_of_member(table: &Table, path: &str) -> Option<Option<u32>> {
             is_text.then_some(None)
         }
     }
-}
-
-fn is_archive(name: &str) -> bool {
-    ARCHIVES.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Finds the parts of tables that an archive lacks, by the names of its members: before any work, so it's read once more.
@@ -63,7 +59,7 @@ pub(super) fn missing_members(
     let mut source = Source::open(context, path.clone())?;
     while let Some(member) = source.next_member()? {
         let name = member.path.rsplit('/').next().unwrap_or(&member.path);
-        let is_text = member.is_file && !is_archive(name);
+        let is_text = member.is_file && !is_archive_name(name);
         for (table, numbers) in tables.iter().zip(&mut members).filter(|_| is_text) {
             if let [claim] = &table.order.table.naming.claims(&member.path)[..] {
                 numbers.insert(claim.number, claim.total);

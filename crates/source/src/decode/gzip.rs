@@ -5,7 +5,7 @@
 
 use crc32fast::Hasher;
 
-use super::{Decode, Result};
+use super::{Decode, Result, bytes};
 use crate::inflate::{Inflate, Stop};
 use crate::input::Input;
 
@@ -34,10 +34,7 @@ impl Gzip {
 
     /// Compares the text with the trailer: CRC, then length modulo 2^32.
     fn trailer(&self, input: &mut Input) -> Result<()> {
-        let [crc, length]: [[u8; 4]; 2] = {
-            let mut unused = Hasher::new();
-            [bytes(input, &mut unused)?, bytes(input, &mut unused)?]
-        };
+        let [crc, length]: [[u8; 4]; 2] = [bytes(input)?, bytes(input)?];
         if u32::from_le_bytes(crc) != self.crc.clone().finalize() {
             return Err(Stop::Broken("wrong CRC of the text"));
         }
@@ -54,7 +51,7 @@ impl Decode for Gzip {
         self.crc.reset();
         self.length = 0;
         let mut crc = Hasher::new();
-        let fixed: [u8; 10] = bytes(input, &mut crc)?;
+        let fixed: [u8; 10] = counted(input, &mut crc)?;
         if fixed[..2] != [0x1f, 0x8b] {
             return Err(Stop::Broken("not a gzip header"));
         }
@@ -66,17 +63,17 @@ impl Decode for Gzip {
             return Err(Stop::Broken("reserved flags are set in a gzip header"));
         }
         if flags & EXTRA != 0 {
-            let length: [u8; 2] = bytes(input, &mut crc)?;
+            let length: [u8; 2] = counted(input, &mut crc)?;
             for _ in 0..u16::from_le_bytes(length) {
-                let [_]: [u8; 1] = bytes(input, &mut crc)?;
+                let [_]: [u8; 1] = counted(input, &mut crc)?;
             }
         }
         for text in [NAME, COMMENT] {
-            while flags & text != 0 && bytes::<1>(input, &mut crc)? != [0] {}
+            while flags & text != 0 && counted::<1>(input, &mut crc)? != [0] {}
         }
         if flags & HEADER_CRC != 0 {
             let expected = crc.clone().finalize().to_le_bytes();
-            let found: [u8; 2] = bytes(input, &mut crc)?;
+            let found: [u8; 2] = counted(input, &mut crc)?;
             if found != expected[..2] {
                 return Err(Stop::Broken("wrong CRC of a gzip header"));
             }
@@ -96,11 +93,8 @@ impl Decode for Gzip {
 }
 
 /// Reads `N` bytes of a header and adds them to its CRC.
-fn bytes<const N: usize>(input: &mut Input, crc: &mut Hasher) -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    for byte in &mut bytes {
-        *byte = input.byte()?.ok_or(Stop::Truncated)?;
-    }
+fn counted<const N: usize>(input: &mut Input, crc: &mut Hasher) -> Result<[u8; N]> {
+    let bytes = bytes(input)?;
     crc.update(&bytes);
     Ok(bytes)
 }

@@ -103,6 +103,15 @@ impl Format {
     }
 }
 
+/// Reads `N` bytes of a member.
+fn bytes<const N: usize>(input: &mut Input) -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    for byte in &mut bytes {
+        *byte = input.byte()?.ok_or(Stop::Truncated)?;
+    }
+    Ok(bytes)
+}
+
 /// Refuses a window that is larger than what there is for it.
 fn check_window(what: &str, bytes: u64, most: u64) -> Result<()> {
     if bytes <= most {

@@ -5,7 +5,7 @@ use crc32fast::Hasher;
 use lzma_rust2::{Action, Lzma2Stream, Status};
 use sha2::{Digest, Sha256};
 
-use super::{Decode, Result, check_window};
+use super::{Decode, Result, bytes, check_window};
 use crate::inflate::Stop;
 use crate::input::Input;
 
@@ -321,14 +321,6 @@ fn skip_zeros(input: &mut Input, padded: u64) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn bytes<const N: usize>(input: &mut Input) -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    for byte in &mut bytes {
-        *byte = input.byte()?.ok_or(Stop::Truncated)?;
-    }
-    Ok(bytes)
 }
 
 impl Check {

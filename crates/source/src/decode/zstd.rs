@@ -59,9 +59,7 @@ impl Decode for Zstd {
         input.look_ahead(LONGEST_HEADER)?;
         let head = input.ahead();
         if is_skippable(head) {
-            let length = head.get(4..8).ok_or(Stop::Truncated)?;
-            let length = length.iter().rev();
-            self.skipped = length.fold(0, |length, &byte| length << 8 | u64::from(byte));
+            self.skipped = little_endian(head.get(4..8).ok_or(Stop::Truncated)?);
             input.pass(8);
             self.is_at_end = true;
             return Ok(());
@@ -120,9 +118,13 @@ fn window(head: &[u8]) -> Option<u64> {
     // The window is the whole text, whose size is after the number of a dictionary.
     let at = 5 + [0, 1, 2, 4][usize::from(descriptor & 3)];
     let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
-    let size = head.get(at..at + bytes)?.iter().rev();
-    let size = size.fold(0, |size, &byte| size << 8 | u64::from(byte));
+    let size = little_endian(head.get(at..at + bytes)?);
     Some(if bytes == 2 { size + 256 } else { size })
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 fn broken(code: usize) -> Stop {
