@@ -23,9 +23,9 @@ pub(super) enum Cast {
     Code,
     /// A float that has to be a whole number; `is_code` if it has to fit into 32 bits.
     Integral { is_code: bool },
-    /// A time, of which one has so many microseconds; in a year that a text can have.
+    /// A time in units of this many microseconds, of a year from 0 to 9999.
     Multiplied(i64),
-    /// A time, of which so many are a microsecond; 64 bits end before a year that no text can have.
+    /// A time in units of which this many are a microsecond. 64 bits of nanoseconds end in 2262.
     Divided(i64),
 }
 

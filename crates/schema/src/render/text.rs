@@ -286,7 +286,7 @@ mod tests {
     fn lines_are_as_narrow_as_the_terminal() {
         let is_wide = |line: &&str| line.chars().count() > 60;
         let (narrow, wide) = (overview(60), overview(WIDTH));
-        // A word that is wider than what is left for it has a line of its own.
+        // A word that is too long for the rest of a line gets a line to itself.
         let mut too_wide = narrow.lines().filter(is_wide);
         assert!(too_wide.all(|line| line.split_whitespace().count() == 1));
         assert!(wide.lines().any(|line| is_wide(&line)));
