@@ -2,7 +2,7 @@
 
 use ::bzip2::{Decompress, Status};
 
-use super::{Decode, Result};
+use super::{Decode, Result, Step, decode_some};
 use crate::inflate::Stop;
 use crate::input::Input;
 
@@ -42,29 +42,25 @@ impl Decode for Bzip2 {
     }
 
     fn read(&mut self, input: &mut Input, into: &mut [u8]) -> Result<usize> {
-        while !self.is_at_end {
-            let is_over = input.is_at_end()?;
+        decode_some(input, &mut self.is_at_end, |ahead| {
             let before = (self.stream.total_in(), self.stream.total_out());
-            let status = self.stream.decompress(input.ahead(), into);
+            let status = self.stream.decompress(ahead, into);
             let passed = usize::try_from(self.stream.total_in() - before.0);
             let decoded = usize::try_from(self.stream.total_out() - before.1);
             let (Ok(passed), Ok(decoded)) = (passed, decoded) else {
                 return Err(Stop::Broken("broken data"));
             };
-            self.is_at_end = match status {
+            let is_at_end = match status {
                 Ok(Status::StreamEnd) => true,
                 Ok(Status::MemNeeded) => return Err(Stop::Broken("not enough memory")),
                 Ok(_) => false,
                 Err(_) => return Err(Stop::Broken("broken data, or a wrong CRC of the text")),
             };
-            input.pass(passed);
-            if decoded > 0 {
-                return Ok(decoded);
-            }
-            if is_over && !self.is_at_end {
-                return Err(Stop::Truncated);
-            }
-        }
-        Ok(0)
+            Ok(Step {
+                passed,
+                decoded,
+                is_at_end,
+            })
+        })
     }
 }

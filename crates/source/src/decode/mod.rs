@@ -103,6 +103,35 @@ impl Format {
     }
 }
 
+/// What a decoder took and made at once.
+struct Step {
+    passed: usize,
+    decoded: usize,
+    is_at_end: bool,
+}
+
+/// Decodes until there is some text, or the member is at its end; returns how much text there is.
+fn decode_some(
+    input: &mut Input,
+    is_at_end: &mut bool,
+    mut step: impl FnMut(&[u8]) -> Result<Step>,
+) -> Result<usize> {
+    while !*is_at_end {
+        // At the end of the file, what was decoded may still be in the decoder.
+        let is_over = input.is_at_end()?;
+        let done = step(input.ahead())?;
+        input.pass(done.passed);
+        *is_at_end = done.is_at_end;
+        if done.decoded > 0 {
+            return Ok(done.decoded);
+        }
+        if is_over && !*is_at_end {
+            return Err(Stop::Truncated);
+        }
+    }
+    Ok(0)
+}
+
 /// Reads `N` bytes of a member.
 fn bytes<const N: usize>(input: &mut Input) -> Result<[u8; N]> {
     let mut bytes = [0; N];

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 use tracelake_core::error::Error;
 
-use super::{Decode, Result, check_window};
+use super::{Decode, Result, Step, check_window, decode_some};
 use crate::inflate::Stop;
 use crate::input::Input;
 
@@ -86,23 +86,16 @@ impl Decode for Zstd {
             input.pass(usize::try_from(skipped).expect("buffered bytes"));
             self.skipped -= skipped;
         }
-        while !self.is_at_end {
-            // At the end of the file, what was decoded may still be in the decoder.
-            let is_over = input.is_at_end()?;
-            let mut read = InBuffer::around(input.ahead());
+        decode_some(input, &mut self.is_at_end, |ahead| {
+            let mut read = InBuffer::around(ahead);
             let mut written = OutBuffer::around(&mut *into);
             let left = self.context.decompress_stream(&mut written, &mut read);
-            let (passed, decoded) = (read.pos(), written.pos());
-            self.is_at_end = left.map_err(broken)? == 0;
-            input.pass(passed);
-            if decoded > 0 {
-                return Ok(decoded);
-            }
-            if is_over && !self.is_at_end {
-                return Err(Stop::Truncated);
-            }
-        }
-        Ok(0)
+            Ok(Step {
+                is_at_end: left.map_err(broken)? == 0,
+                passed: read.pos(),
+                decoded: written.pos(),
+            })
+        })
     }
 }
 
