@@ -213,3 +213,15 @@ fn rows_are_selected_and_rejected_by_their_own_header() {
     assert_eq!(values(&indexed, 0, "sky"), ["blue", "grey"]);
     indexed.verify().well();
 }
+
+/// A byte order mark before a header is refused as one, and not as a name that the description lacks.
+#[test]
+fn a_byte_order_mark_before_a_header_by_name_is_refused_as_one() {
+    for syntax in ["csv", "quoted-csv"] {
+        let scratch = Scratch::new();
+        scratch.file("readings.csv", b"\xef\xbb\xbfmoon,sky,time\nx,blue,7\n");
+        let refused = misfit(&scratch, &weather(syntax, ", extra = \"ignore\""));
+        assert_eq!(refused.code, 4, "{}", refused.stderr);
+        refused.says("pass --accept bom");
+    }
+}

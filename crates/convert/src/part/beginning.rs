@@ -48,7 +48,10 @@ impl<'a> Beginning<'a> {
         beginning.is_marked = accepts_mark && has_mark;
         let start = usize::from(beginning.is_marked) * BYTE_ORDER_MARK.len();
         let described = usize::from(has_mark && csv.bom) * BYTE_ORDER_MARK.len();
-        if let Some((line, row)) = beginning.first_row(&lines[start + described..]) {
+        // A mark that isn't accepted is refused where rows are read, not taken for a part of the first name.
+        let is_refused = has_mark && start + described == 0;
+        let rows = (!is_refused).then(|| &lines[start + described..]);
+        if let Some((line, row)) = rows.and_then(|rows| beginning.first_row(rows)) {
             if is_by_name {
                 let found = beginning.find_columns(&row, accepts_index);
                 found.map_err(|error| error.at(source.text_location()).line(line, None))?;
