@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tracelake_core::fault::Fault;
+use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Kind, Zone};
 
@@ -115,6 +116,17 @@ pub(crate) fn boolean(
         other.map(|(value, _)| value != 0)
     });
     value.map(Cell::Boolean)
+}
+
+/// The columns whose value is in the name of the file, in ascending order, and that value.
+pub(crate) fn captured_cells(order: &FieldOrder) -> impl Iterator<Item = (usize, Cell)> {
+    order.captured.iter().map(|(index, text)| {
+        let cell = match order.table.columns[*index].kind {
+            Kind::Integer => value::integer(text.as_bytes()).map_or(Cell::Null, Cell::Integer),
+            _ => Cell::Text(text.clone()),
+        };
+        (*index, cell)
+    })
 }
 
 /// NULL, unless the column is mandatory.

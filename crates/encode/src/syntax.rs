@@ -196,7 +196,9 @@ impl ChunkRecords {
             }),
             RecordOffsets::Json(json) => {
                 if let Some((rows, not_selected)) = json.direct()
-                    && builder.push_rows(lines, rows)?.is_empty()
+                    && builder
+                        .push_rows(&json.text(lines, order), rows)?
+                        .is_empty()
                 {
                     return Ok(LeftOut {
                         rejects: Vec::new(),
@@ -204,7 +206,7 @@ impl ChunkRecords {
                     });
                 }
                 let is_selected = |_, raw: &[u8]| json.is_selected(raw, order);
-                let row = |_, raw: &[u8]| json.row(raw);
+                let row = |_, raw: &[u8]| json.row(raw, order);
                 self.push_cells(builder, lines, order, json.ranges(), is_selected, row)
             }
             RecordOffsets::QuotedCsv(quoted) => {

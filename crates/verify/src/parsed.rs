@@ -201,7 +201,9 @@ impl<'a> ValueReader<'a> {
                 '\''
             };
             let name = self.string(quote)?;
-            let known = columns.iter().find(|column| column.content == name);
+            let of_row = |column: &&Arc<Column>| column.spelling.capture.is_none();
+            let mut of_row = columns.iter().filter(of_row);
+            let known = of_row.find(|column| column.content == name);
             if known.is_none() && self.extra == Extra::Ignore {
                 self.expect(':')?;
                 self.skip()?;

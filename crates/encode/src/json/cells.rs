@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tracelake_core::fault::Fault;
-use tracelake_core::field_order::{RowRules, RuleField};
+use tracelake_core::field_order::{FieldOrder, RuleField};
 use tracelake_schema::{Column, Extra, Kind};
 
 use super::columns::JsonColumns;
@@ -49,7 +49,7 @@ pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
     })
 }
 
-/// Whether rules select the row of a line, without its ending. Only the values that they need are read; of the
+/// Whether the order's rules select the row of a line, without its ending. Only the values that they need are read; of the
 /// others, only names and syntax are checked.
 ///
 /// # Errors
@@ -57,10 +57,12 @@ pub(crate) fn row(line: &[u8], columns: &JsonColumns) -> Result<Row, Reject> {
 pub(crate) fn is_selected(
     line: &[u8],
     columns: &JsonColumns,
-    rules: &RowRules,
+    order: &FieldOrder,
 ) -> Result<bool, Reject> {
+    let rules = &order.rules;
     let sample = rules.sample.as_ref().map(|rule| rule.field.index);
-    let wanted = [sample, rules.time.as_ref().map(|rule| rule.field.index)];
+    let time = rules.time.as_ref().map(|rule| rule.field.index);
+    let wanted = [sample, time].map(|index| Some(columns.in_row(order, index?)));
     // A field is the key, or else the time.
     let slot = |field: &RuleField| usize::from(sample != Some(field.index));
     if let Some(texts) = direct::find(line, columns, wanted)

@@ -139,6 +139,9 @@ impl<'a> DirectReader<'a> {
                 null(&columns.nodes[*slot], 0, rows)?;
             }
         }
+        for (leaf, value) in &columns.captured {
+            rows.push(*leaf, *value, 0);
+        }
         Some(())
     }
 

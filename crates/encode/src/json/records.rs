@@ -1,5 +1,6 @@
 //! The records of a chunk of JSON: lines, or elements of an array.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use tracelake_core::fault::Fault;
@@ -9,7 +10,7 @@ use super::array;
 use super::cells::{is_selected, row};
 use super::columns::JsonColumns;
 use super::direct;
-use crate::cell::Row;
+use crate::cell::{Row, captured_cells};
 use crate::reject::Reject;
 use crate::row_fields::RowFields;
 use crate::splitting::{ArrayPlace, NoArray, Splitting, first};
@@ -58,6 +59,7 @@ impl JsonRecords {
     ) -> usize {
         self.ranges.clear();
         self.rows.clear();
+        self.columns.place_captured(order, chunk.len());
         self.not_selected = 0;
         // The ends of strings are ASCII, so strings of a valid line are valid.
         self.are_direct = !marked && str::from_utf8(chunk).is_ok();
@@ -140,13 +142,27 @@ impl JsonRecords {
         self.are_direct.then_some((&self.rows, self.not_selected))
     }
 
-    /// Reads a line as cells, see [`row`].
-    pub(crate) fn row(&self, line: &[u8]) -> Result<Row, Reject> {
-        row(line, &self.columns)
+    /// Reads a line as cells, see [`row`], and adds those that the name of the file gives it.
+    pub(crate) fn row(&self, line: &[u8], order: &FieldOrder) -> Result<Row, Reject> {
+        let mut row = row(line, &self.columns)?;
+        for (index, cell) in captured_cells(order) {
+            row.cells.insert(index, cell);
+        }
+        Ok(row)
+    }
+
+    /// The text that rows read directly have their values in: the chunk, and then the values of the file's name.
+    pub(crate) fn text<'a>(&self, chunk: &'a [u8], order: &FieldOrder) -> Cow<'a, [u8]> {
+        if order.captured.is_empty() {
+            return Cow::Borrowed(chunk);
+        }
+        let values = order.captured.iter().map(|(_, value)| value.as_bytes());
+        let values: Vec<&[u8]> = values.collect();
+        Cow::Owned([&[chunk], &values[..]].concat().concat())
     }
 
     /// Whether the order's rules select a line, see [`is_selected`].
     pub(crate) fn is_selected(&self, line: &[u8], order: &FieldOrder) -> Result<bool, Reject> {
-        is_selected(line, &self.columns, &order.rules)
+        is_selected(line, &self.columns, order)
     }
 }

@@ -18,7 +18,7 @@ use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
 use tracelake_schema::Kind;
 
-use crate::cell::{Cell, NumberReader, Row, boolean, date_time};
+use crate::cell::{Cell, NumberReader, Row, boolean, captured_cells, date_time};
 use crate::reject::Reject;
 use crate::selection;
 
@@ -167,6 +167,9 @@ impl QuotedRecords {
     ) -> Result<Row, Reject> {
         let fields = self.checked_fields(index, raw, order, ending)?;
         let mut cells = vec![Cell::Null; order.table.columns.len()];
+        for (index, cell) in captured_cells(order) {
+            cells[index] = cell;
+        }
         let mut numbers = NumberReader::new(order.accept);
         for (field, (range, text)) in order.fields.iter().zip(fields) {
             let Some(index) = field.index else {

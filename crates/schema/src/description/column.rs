@@ -67,7 +67,6 @@ impl Shared {
             "a table with mandatory columns, and no other, says in `required` why they always have a value"
         );
         let flat = table.syntax == Syntax::Csv;
-        let has_captures = matches!(table.syntax, Syntax::Csv | Syntax::Parquet);
         let is_nested = |column: &ColumnSpec| !column.field.is_empty() && column.columns.is_none();
         ensure!(
             !flat || !table.column.iter().any(is_nested),
@@ -75,8 +74,8 @@ impl Shared {
         );
         if let Some(capturing) = table.column.iter().find(|column| is_captured(column)) {
             ensure!(
-                has_captures && capturing.capture.is_some(),
-                "{}: captures are for columns with syntax = \"csv\" or \"parquet\", and not within structs and lists",
+                capturing.capture.is_some(),
+                "{}: captures are for columns, and not within structs and lists",
                 capturing.name
             );
         }

@@ -105,7 +105,7 @@ fn mistakes_in_spellings_are_explained() {
         ),
         (
             "kind = \"text\"\ncapture = \"x\"".to_owned(),
-            "x: captures are for columns with syntax = \"csv\"",
+            "x: capture: {x} is not a capture of the table's names",
         ),
     ] {
         wrong(&with(&kind, "json"), message);
