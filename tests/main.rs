@@ -20,6 +20,7 @@ mod crash;
 mod described;
 mod doors;
 mod equal;
+mod export;
 mod figures;
 mod foreign;
 mod generate_parquet;

@@ -25,9 +25,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 STAND_INS = Path(__file__).with_name("tests") / "pages"
 
-#: Published rows, which some machines lack; a page about them isn't run there.
+#: Published rows, which some machines lack; the pages about them aren't run there.
 DATA = ROOT.parent / "shared" / "data"
 PUBLISHED = "docs/your-files.md"
+REQUESTS = "docs/requests.md"
 
 #: A page whose script prints its table.
 COMPARISON = ROOT / "docs" / "internals" / "comparison.md"
@@ -93,7 +94,7 @@ def blocks(page: str) -> list[Block]:
 def pages() -> list[str]:
     """Every page with a block that runs. Pages about the project's own tests are for people who work on it."""
     paths = [ROOT / "README.md", ROOT / "crates/python/README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    left_out = [] if DATA.exists() else [PUBLISHED]
+    left_out = [] if DATA.exists() else [PUBLISHED, REQUESTS]
     names = [str(path.relative_to(ROOT)) for path in paths if blocks(path.read_text())]
     return [name for name in names if name not in left_out]
 
@@ -114,6 +115,10 @@ def prepare(name: str, page: str) -> None:
     if name == PUBLISHED:
         shutil.copytree(DATA / "google-2011", "google-2011")
         shutil.copytree(DATA / "next" / "azure-llm-2023", "azure-llm-2023")
+    if name == REQUESTS:
+        for trace, file in (("mooncake", "conversation_trace.jsonl"), ("azure-llm-2023", "AzureLLMInferenceTrace_code.csv")):
+            Path(trace).mkdir()
+            shutil.copy(DATA / "next" / trace / file, trace)
     if "broken" in page:
         source = Path("broken/job_events")
         source.mkdir(parents=True)

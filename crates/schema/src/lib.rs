@@ -49,8 +49,8 @@ pub use looks::{Looks, TextPattern};
 pub use model::{
     Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Extra,
     Figure, Files, Header, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot,
-    Published, PublishedAt, QueryColumn, QueryTable, Range, Reference, Rule, Run, SampleKey,
-    Sentinel, Spelling, Syntax, Table, Trace, Zone,
+    Published, PublishedAt, QueryColumn, QueryTable, Range, Reference, Requests, Rule, Run,
+    SampleKey, Sentinel, Spelling, Syntax, Table, Trace, Zone,
 };
 pub use names::cell_name;
 pub use naming::{Capture, Claim, NamePattern, Naming, uncompressed};

@@ -2,6 +2,7 @@
 
 mod columns;
 mod queries;
+mod requests;
 mod run;
 mod words;
 
@@ -17,6 +18,8 @@ pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
 };
 pub use queries::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable};
+pub use requests::Requests;
+pub(crate) use requests::{REQUESTS, query_table};
 pub use run::Run;
 
 /// One published data set in one version.
@@ -217,6 +220,8 @@ pub struct Table {
     pub references: Vec<Reference>,
     /// The index of the column that holds a row's time, if there is one: an integer, a float or a date-time.
     pub time: Option<usize>,
+    /// What its columns are, if it has a row for each request to a language model.
+    pub requests: Option<Requests>,
     /// The stream of the simulated cluster that synthetic rows come from; empty if there is none.
     pub synthetic: String,
 }
@@ -411,6 +416,7 @@ impl Table {
             primary_key: Vec::new(),
             references: Vec::new(),
             time: None,
+            requests: None,
             synthetic: String::new(),
         }
     }

@@ -90,6 +90,10 @@ fn project(table: &Table, names: &BTreeSet<String>) -> Table {
             .cloned()
             .collect(),
         time: table.time.and_then(index),
+        requests: table.requests.clone().filter(|requests| {
+            let mut needed = requests.columns();
+            needed.all(|name| columns.iter().any(|column| column.name == name))
+        }),
         columns: Arc::clone(&columns),
         ..table.clone()
     }

@@ -25,15 +25,15 @@ use tracelake_lake::{Commit, HOME};
 use tracelake_location::Location;
 use tracelake_schema::description::JSON_SCHEMA;
 use tracelake_verify::{Verdict, Verification};
-use tracelake_verify::{inspect, release};
+use tracelake_verify::{export, inspect, release};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{
-    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, GenerateArgs, InspectArgs, ManArgs,
-    ReleaseArgs, SchemaArgs, VerifyArgs,
+    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, ExportArgs, GenerateArgs, InspectArgs,
+    ManArgs, ReleaseArgs, SchemaArgs, VerifyArgs,
 };
 use crate::report::{PlannedWork, Reporter};
 
@@ -122,6 +122,7 @@ fn run_command(arguments: &[OsString]) -> u8 {
         Command::Inspect(args) => {
             carry_out(Reporter::silent(), |context, _| inspect(&args, context))
         }
+        Command::Export(args) => carry_out(Reporter::silent(), |context, _| export(&args, context)),
         Command::Schema(args) => carry_out(Reporter::silent(), |context, _| schema(&args, context)),
         Command::Generate(args) => carry_out(Reporter::generating(), |context, reporter| {
             generate(&args, context, reporter)
@@ -478,6 +479,13 @@ fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result
     report::say_verdict(&verdict, false, reporter.elapsed());
     report::released(&verdict);
     Ok(judged(&verdict))
+}
+
+fn export(args: &ExportArgs, context: &Context) -> Result<u8> {
+    let lake = Location::parse(args.lake.as_os_str())?;
+    let exported = export::export(context, &lake, &args.file, &args.options())?;
+    report::exported(&args.file, &exported, args.drop_empty);
+    Ok(DONE)
 }
 
 fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {

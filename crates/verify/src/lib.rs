@@ -19,6 +19,7 @@ mod array_text;
 mod catch;
 mod claims;
 mod derived;
+pub mod export;
 mod file;
 mod finding;
 pub mod inspect;

@@ -137,18 +137,30 @@ impl<'a> Selection<'a> {
         let Some(field) = order.rule_field(&column.name) else {
             return Ok(None);
         };
-        let bounds = range.bounds(units_of(column));
-        let (from, to) =
-            bounds.map_err(|reason| usage_of_time(reason).field(&*order.whole.name))?;
-        // Date-times count from 1970, and the range from time 0 of the trace.
-        let epoch = self.whole.epoch.filter(|_| is_date_time(column));
-        let start = epoch.unwrap_or(0).saturating_mul(units_of(column));
-        Ok(Some(TimeRule {
-            from: from.saturating_add(start),
-            to: to.map(|to| to.saturating_add(start)),
-            field,
-        }))
+        let bounds = bounds_of(range, &self.whole, column);
+        let (from, to) = bounds.map_err(|error| error.field(&*order.whole.name))?;
+        Ok(Some(TimeRule { from, to, field }))
     }
+}
+
+/// The first time of a range that was asked for, and the one after the last, as a column of times has them.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for a range that isn't one of the trace.
+pub fn time_bounds(asked: TimeRange, trace: &Trace, column: &Column) -> Result<(i64, Option<i64>)> {
+    bounds_of(in_units(asked, trace)?, trace, column)
+}
+
+/// The bounds of a range in the unit of a trace.
+fn bounds_of(range: TimeRange, trace: &Trace, column: &Column) -> Result<(i64, Option<i64>)> {
+    let (from, to) = range.bounds(units_of(column)).map_err(usage_of_time)?;
+    // Date-times count from 1970, and the range from time 0 of the trace.
+    let epoch = trace.epoch.filter(|_| is_date_time(column));
+    let start = epoch.unwrap_or(0).saturating_mul(units_of(column));
+    Ok((
+        from.saturating_add(start),
+        to.map(|to| to.saturating_add(start)),
+    ))
 }
 
 fn is_date_time(column: &Column) -> bool {

@@ -8,6 +8,7 @@ use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
 use super::words::{date, identifier, optional, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
+use crate::model::query_table;
 use crate::{Archive, Cells, Derived, Description, PublishedAt, Syntax, Table, Trace};
 
 /// The most versions of a data set.
@@ -110,6 +111,11 @@ pub(super) fn traces(
             })
             .collect::<Result<_>>()
             .within("derived")?;
+        let of_requests = tables.iter().find_map(|table| query_table(table));
+        let query_tables = match of_requests {
+            Some(made) => query_tables.iter().cloned().chain([made]).collect(),
+            None => Arc::clone(&query_tables),
+        };
         Ok(Arc::new(Trace {
             name: trace_name(&trace.name)?,
             description: description.cloned(),
@@ -134,7 +140,7 @@ pub(super) fn traces(
             derived,
             checks: Arc::clone(&checks),
             figures: Arc::clone(&figures),
-            query_tables: Arc::clone(&query_tables),
+            query_tables,
             sample_keys: Arc::clone(&sample_keys),
             whole: None,
         }))

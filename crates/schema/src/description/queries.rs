@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::fault::{Fault, Result, Within, ensure};
+use crate::model::REQUESTS;
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, QueryColumn, QueryTable};
 
 use super::spec::{CheckSpec, FamilySpec, FigureSpec, QueryTableSpec, TableSpec};
@@ -56,10 +57,10 @@ pub(super) fn query_tables(spec: &FamilySpec) -> Result<Arc<[QueryTable]>> {
         .map(|one| query_table(one, spec).within_named(&one.name))
         .collect::<Result<Vec<_>>>()?;
     let published = all_tables(spec).map(|table| &*table.name);
-    unique(
-        "table",
-        tables.iter().map(|table| &*table.name).chain(published),
-    )?;
+    let of_requests = all_tables(spec).filter(|table| table.requests.is_some());
+    let made = of_requests.map(|_| REQUESTS);
+    let names = tables.iter().map(|table| &*table.name);
+    unique("table", names.chain(published).chain(made))?;
     Ok(tables.into())
 }
 

@@ -9,7 +9,7 @@ use super::fault::Name;
 use super::short_columns::ShortColumns;
 use crate::{
     Archive, Bins, CellShards, Cells, Code, Extra, Files, Json, Known, Plot, Published,
-    PublishedAt, QueryColumn, Range, Reference, Rule, Sentinel, Syntax,
+    PublishedAt, QueryColumn, Range, Reference, Requests, Rule, Sentinel, Syntax,
 };
 
 /// One file: the versions of a data set and the tables that they share.
@@ -215,6 +215,8 @@ pub(super) struct TableSpec {
     pub(super) references: Vec<Reference>,
     /// The name of the column by which rows are placed in time.
     pub(super) time: Option<String>,
+    /// What its columns are, if it has a row for each request to a language model.
+    pub(super) requests: Option<Requests>,
     /// The column that holds each key that the table can be sampled by.
     #[serde(default)]
     pub(super) sample_keys: BTreeMap<String, String>,

@@ -6,7 +6,9 @@ use super::fault::{Result, Within, bail, ensure};
 use super::files::{self, MOST_PARTS, csv};
 use super::spec::TableSpec;
 use super::words::{identifier, optional, prose, unique};
-use crate::{CellShards, Cells, Column, Files, Json, Kind, Published, Reference, Syntax, Table};
+use crate::{
+    CellShards, Cells, Column, Files, Json, Kind, Published, Reference, Requests, Syntax, Table,
+};
 
 /// A version of the data set, and the tables that all versions share.
 pub(super) struct Version<'a> {
@@ -60,6 +62,7 @@ impl Version<'_> {
             primary_key: names_of(spec, &spec.primary_key).within("primary_key")?,
             references: references(spec, self.tables).within("references")?,
             time: time(spec, columns)?,
+            requests: requests(spec, columns).within("requests")?,
             synthetic: spec.synthetic.clone(),
         })
     }
@@ -95,6 +98,46 @@ fn time(table: &TableSpec, columns: &[Arc<Column>]) -> Result<Option<usize>> {
         table.name
     );
     Ok(index)
+}
+
+/// What the columns of a table of requests are.
+fn requests(table: &TableSpec, columns: &[Arc<Column>]) -> Result<Option<Requests>> {
+    let Some(requests) = &table.requests else {
+        return Ok(None);
+    };
+    ensure!(
+        table.time.is_some(),
+        "the table has a `time`, when requests arrive"
+    );
+    ensure!(
+        requests.hash_ids.is_some() == requests.block_size.is_some_and(|tokens| tokens > 0),
+        "hash_ids and block_size, the tokens of a block, go together"
+    );
+    let is_integer = |column: &Column| column.kind == Kind::Integer;
+    let is_key = |column: &Column| matches!(column.kind, Kind::Integer | Kind::Text);
+    let are_integers = |column: &Column| {
+        column.kind == Kind::List && column.fields.iter().all(|item| is_integer(item))
+    };
+    let check = |name: &str, what: &str, is_right: &dyn Fn(&Column) -> bool| {
+        let found = columns.iter().find(|column| column.name == name);
+        ensure!(
+            found.is_some_and(|column| is_right(column)),
+            "{name} is not a column of kind {what}"
+        );
+        Ok(())
+    };
+    check(&requests.input_length, "integer", &is_integer)?;
+    check(&requests.output_length, "integer", &is_integer)?;
+    if let Some(name) = &requests.hash_ids {
+        check(name, "list with integers", &are_integers)?;
+    }
+    for name in [&requests.session_id, &requests.service]
+        .into_iter()
+        .flatten()
+    {
+        check(name, "text or integer", &is_key)?;
+    }
+    Ok(Some(requests.clone()))
 }
 
 /// Whether a column can place rows in time.

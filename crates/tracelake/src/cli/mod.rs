@@ -14,11 +14,13 @@ use tracelake_convert::run::{RunOptions, parts_within};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{OnBadRow, SourceForm, find_trace, unknown_table};
+use tracelake_core::selection::TimeRange;
 use tracelake_core::settings::Settings;
 use tracelake_generate::Options;
 use tracelake_lake::{CommitOptions, Forget, HOME};
 use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, simulated_trace_names, trace_names};
+use tracelake_verify::export::ExportOptions;
 use tracelake_verify::release::Allow;
 use values::{name, query_memory, rows, rule, seconds, size, trace, within};
 
@@ -62,6 +64,7 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     Release(ReleaseArgs),
     Inspect(InspectArgs),
+    Export(ExportArgs),
     Schema(SchemaArgs),
     Generate(GenerateArgs),
     Check(CheckArgs),
@@ -254,6 +257,46 @@ pub(crate) struct ReleaseArgs {
     /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: ProgressArg,
+}
+
+/// Write the requests to language models in a lake as JSON lines that replay tools read.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tracelake export lake requests.jsonl --as mooncake
+      All requests, in the order of their arrival.
+  tracelake export lake code.jsonl --as mooncake --service code --time 0..1h --drop-empty
+      The first hour of one service, without requests that have no tokens.
+
+timestamp is in milliseconds from the first request in FILE. Blocks (hash_ids) have 512 tokens in Mooncake's traces, and 16
+in Bailian's. A FILE that is there is replaced once the new one is complete.")]
+pub(crate) struct ExportArgs {
+    /// The lake
+    #[arg(value_name = "LAKE")]
+    pub(crate) lake: PathBuf,
+    /// The new file
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The form of its lines
+    #[arg(long = "as", value_name = "FORM")]
+    form: ExportForm,
+    /// Only requests that arrived from FROM up to, but without, TO: in the trace's unit, as 1h30m..2d, or as dates where it
+    /// is known when time 0 was; FROM or TO may be left out
+    #[arg(long, value_name = "FROM..TO", allow_hyphen_values = true)]
+    time: Option<TimeRange>,
+    /// Only requests of this service or workload, for example code
+    #[arg(long, value_name = "NAME")]
+    service: Option<String>,
+    /// Leave out requests without tokens of the input or of the output
+    #[arg(long)]
+    pub(crate) drop_empty: bool,
+}
+
+/// The form of exported requests.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ExportForm {
+    /// Objects with timestamp, input_length, output_length, and hash_ids and session_id where the trace has them
+    Mooncake,
 }
 
 /// Show what a lake or a source contains: tables, parts, rows, bytes and time range.
@@ -584,6 +627,19 @@ impl ReleaseArgs {
         let mut allow = Allow::default();
         (allow.rejects, allow.missing) = (self.allow_rejects, self.allow_missing);
         allow
+    }
+}
+
+impl ExportArgs {
+    /// The requests to export.
+    pub(crate) fn options(&self) -> ExportOptions {
+        match self.form {
+            ExportForm::Mooncake => ExportOptions {
+                time: self.time,
+                service: self.service.clone(),
+                drop_empty: self.drop_empty,
+            },
+        }
     }
 }
 

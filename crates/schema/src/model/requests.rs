@@ -1,0 +1,119 @@
+//! Requests to language models, by what their columns mean in every trace of them.
+
+use serde::Deserialize;
+
+use super::{Kind, Need, NeededParts, QueryColumn, QueryTable, Table};
+
+/// The columns of a table that has a row for each request to a language model. Its time is when the request arrived.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Requests {
+    /// The column with the number of tokens of the input, an integer.
+    pub input_length: String,
+    /// The column with the number of tokens of the output, an integer.
+    pub output_length: String,
+    /// The column with the blocks of the input, a list of integers, if there is one.
+    pub hash_ids: Option<String>,
+    /// The number of tokens in a block.
+    pub block_size: Option<u32>,
+    /// The column with the conversation that a request belongs to, if there is one.
+    pub session_id: Option<String>,
+    /// The column with the service or workload that a request belongs to, if there is one. Unless times are date-times,
+    /// each of them has its own clock.
+    pub service: Option<String>,
+}
+
+impl Requests {
+    /// The names of the columns.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        let others = [&self.hash_ids, &self.session_id, &self.service];
+        let others = others.into_iter().filter_map(Option::as_deref);
+        [&*self.input_length, &*self.output_length]
+            .into_iter()
+            .chain(others)
+    }
+}
+
+/// The name of the table that has the requests of any trace in one form.
+pub(crate) const REQUESTS: &str = "requests";
+
+/// Its columns: name, unit and meaning.
+const COLUMNS: [(&str, Option<&str>, &str); 8] = [
+    (
+        "service",
+        None,
+        "The service or workload; NULL if the trace has none.",
+    ),
+    (
+        "arrival",
+        Some("microseconds"),
+        "When the request arrived, from the first request in the lake; of its service, if services have their own clocks.",
+    ),
+    ("input_length", Some("tokens"), "The tokens of the input."),
+    ("output_length", Some("tokens"), "The tokens of the output."),
+    (
+        "hash_ids",
+        None,
+        "The blocks of the input: requests of a service share those that begin their lists with the same numbers; NULL if \
+         the trace has none.",
+    ),
+    (
+        "session_id",
+        None,
+        "The conversation; NULL if the trace has none.",
+    ),
+    ("file_number", None, "The part that the row is from."),
+    ("row", None, "The row in the part, from 0."),
+];
+
+/// The query for the requests of a table in the form of every such trace.
+pub(crate) fn query_table(table: &Table) -> Option<QueryTable> {
+    let requests = table.requests.as_ref()?;
+    let time = &table.columns[table.time?];
+    let quoted = |name: &Option<String>| name.as_ref().map(|name| format!("\"{name}\""));
+    let or_null = |name: &Option<String>, kind: &str| {
+        quoted(name).map_or_else(|| format!("NULL::{kind}"), |name| format!("{name}::{kind}"))
+    };
+    let (arrival, clock) = match (time.kind, time.time_units()) {
+        (Kind::DateTime(_), _) => (format!("microseconds_of(\"{}\")", time.name), ""),
+        (_, units) => {
+            let micros = 1_000_000 / units.unwrap_or(1);
+            let arrival = format!("round(\"{}\" * {micros})::BIGINT", time.name);
+            (arrival, "PARTITION BY service")
+        }
+    };
+    let Requests {
+        input_length,
+        output_length,
+        ..
+    } = requests;
+    let sql = format!(
+        "SELECT service, arrival - min(arrival) OVER ({clock}) AS arrival, input_length, output_length, \
+         hash_ids, session_id, file_number, row\n\
+         FROM (\n    SELECT {service} AS service, {arrival} AS arrival, \"{input_length}\" AS input_length,\n        \
+         \"{output_length}\" AS output_length, {hash_ids} AS hash_ids, {session_id} AS session_id,\n        \
+         file_number, file_row_number AS row\n    FROM {name}\n)\n\
+         ORDER BY service, arrival, file_number, row",
+        service = or_null(&requests.service, "VARCHAR"),
+        hash_ids = or_null(&requests.hash_ids, "BIGINT[]"),
+        session_id = or_null(&requests.session_id, "VARCHAR"),
+        name = table.name,
+    );
+    let columns = COLUMNS.iter().map(|(name, unit, doc)| QueryColumn {
+        name: (*name).to_owned(),
+        unit: unit.map(str::to_owned),
+        doc: (*doc).to_owned(),
+    });
+    Some(QueryTable {
+        name: REQUESTS.to_owned(),
+        summary: "The requests to language models, in one form for every trace that has them."
+            .to_owned(),
+        needs: vec![Need {
+            table: table.name.clone(),
+            parts: NeededParts::Any,
+        }],
+        columns: columns.collect(),
+        sql,
+    })
+}
