@@ -145,7 +145,11 @@ fn select(line: &[u8]) {
         (Some(true), Some(cells)) => selects(by_time, cells),
         _ => None,
     };
-    let found = is_selected(line, &(&TABLE.columns).into(), &rules).ok();
+    let order = FieldOrder {
+        rules,
+        ..order.clone()
+    };
+    let found = is_selected(line, &(&TABLE.columns).into(), &order).ok();
     assert_eq!(found, expected, "{}", line.escape_ascii());
 }
 
