@@ -591,8 +591,15 @@ pub(super) const FILES: &[File] = &[
         "BurstGPT",
         "BurstGPT_3.csv",
         || text("next/burstgpt/BurstGPT_3.csv"),
+        Recognised,
+        "inference_requests of burstgpt-2024",
+    ),
+    file(
+        "BurstGPT, renamed",
+        "requests.csv",
+        || text("next/burstgpt/BurstGPT_3.csv"),
         Asked,
-        "schema --new",
+        "pass --trace burstgpt-2024 --tables inference_requests",
     ),
     file(
         "Philly's CPU use",
@@ -633,15 +640,49 @@ pub(super) const FILES: &[File] = &[
         "calls of microservices",
         "MSCallGraph_0.csv",
         || text("next/alibaba-microservices/MSCallGraph_0.csv"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "ms_call_graph of alibaba-microservices-2021",
+    ),
+    file(
+        "calls of microservices, renamed",
+        "calls.csv",
+        || text("next/alibaba-microservices/MSCallGraph_0.csv"),
+        Recognised,
+        "ms_call_graph of alibaba-microservices-2021",
+    ),
+    file(
+        "containers of microservices, renamed",
+        "containers.csv",
+        || text("next/alibaba-microservices/v2022-MSResource_0.csv"),
+        Recognised,
+        "ms_metrics of alibaba-microservices-2022",
+    ),
+    file(
+        "containers of microservices under other names",
+        "containers.csv",
+        || {
+            let id = |digit: &str| digit.repeat(64);
+            let row = format!("7,{},{},{},0.13,0.61,60000", id("9"), id("4"), id("e"));
+            let header =
+                ",msname,msinstanceid,nodeid,instance_cpu_usage,instance_memory_usage,timestamp";
+            format!("{header}\n{row}\n").into_bytes()
+        },
+        Recognised,
+        "ms_resources of alibaba-microservices-2021",
     ),
     file(
         "percentiles of functions",
+        "function_durations_percentiles.anon.d01.csv",
+        || text("next/azure-functions-2019/function_durations_percentiles.anon.d01.csv"),
+        Recognised,
+        "function_durations of azure-functions-2019",
+    ),
+    file(
+        "percentiles of functions, renamed",
         "percentiles.csv",
         || text("next/azure-functions-2019/function_durations_percentiles.anon.d01.csv"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "function_durations: its name doesn't say {day}",
     ),
     file(
         "Mooncake's requests",

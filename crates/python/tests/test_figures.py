@@ -33,7 +33,9 @@ PUBLISHED = [
     ("alibaba-gpu-2025", "next/alibaba-gpu-2025"),
     ("azure-llm-2023", "next/azure-llm-2023"),
     ("alibaba-genai-2026", "next/alibaba-genai-2026"),
+    ("azure-functions-2019", "next/azure-functions-2019"),
     ("azure-functions-2021", "next/azure-functions-2021"),
+    ("burstgpt-2024", "next/burstgpt"),
     ("mooncake-2025", "next/mooncake"),
 ]
 

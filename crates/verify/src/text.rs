@@ -342,13 +342,17 @@ fn by_name(order: &FieldOrder, names: &[&[u8]]) -> std::result::Result<FieldOrde
     let mut absent: BTreeSet<&str> = BTreeSet::new();
     for field in &order.fields {
         let name = field.content();
-        match places.remove(name.as_bytes()).as_deref() {
-            Some([place]) => fields[*place] = Some(field.clone()),
-            None if field.column.spelling.may_be_absent => {
+        let found = field
+            .names()
+            .filter_map(|name| places.remove(name.as_bytes()));
+        let found: Vec<usize> = found.flatten().collect();
+        match found[..] {
+            [place] => fields[place] = Some(field.clone()),
+            [] if field.column.spelling.may_be_absent => {
                 absent.insert(&field.column.name);
             }
-            None => return Err(format!("has a header without '{name}'")),
-            Some(_) => return Err(format!("has a header with '{name}' twice")),
+            [] => return Err(format!("has a header without '{name}'")),
+            _ => return Err(format!("has a header with '{name}' twice")),
         }
     }
     let mut found = fields.iter().flatten();
