@@ -605,12 +605,63 @@ pub(super) const FILES: &[File] = &[
         "Philly's CPU use",
         "cluster_cpu_util",
         || text("next/philly/cluster_cpu_util"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "cluster_cpu_util of philly-2017",
+    ),
+    file(
+        "Philly's use of GPUs, whose rows end with a comma",
+        "gpus.csv",
+        || text("next/philly/cluster_gpu_util"),
+        Recognised,
+        "cluster_gpu_util of philly-2017",
+    ),
+    file(
+        "a benchmark of machines, without its directories",
+        "unit=IOPS.csv",
+        || b"value,runtime,starttime,VM_id\n3112.0,90.96,2023-09-02 21:36:44.480,0\n".to_vec(),
+        Recognised,
+        "its name doesn't say {test_suite}",
+    ),
+    file(
+        "tasks of 2017, whose table has a name of 2018",
+        "batch_task.csv",
+        || {
+            b"10996,11002,16,110,1,Terminated,50,0.0016\n11000,12000,17,111,42,Failed,50,0.01\n"
+                .to_vec()
+        },
+        Recognised,
+        "batch_task of alibaba-2017",
+    ),
+    file(
+        "tasks of 2017, renamed",
+        "tasks.csv",
+        || {
+            b"10996,11002,16,110,1,Terminated,50,0.0016\n11000,12000,17,111,42,Failed,50,0.01\n"
+                .repeat(20)
+        },
+        Recognised,
+        "batch_task of alibaba-2017",
+    ),
+    file(
+        "tasks of 2018 in the archive that was published",
+        "batch_task.tar.gz",
+        || {
+            let row = "M1,1,j_1,1,Terminated,157213,157295,100.00,0.30\n";
+            crate::streams::tar_gz(&[("batch_task.csv", row)])
+        },
+        Recognised,
+        "batch_task of alibaba-2018",
     ),
     file(
         "Philly's jobs",
         "cluster_job_log",
+        || text("next/philly/cluster_job_log"),
+        Recognised,
+        "cluster_job_log of philly-2017",
+    ),
+    file(
+        "Philly's jobs, renamed",
+        "jobs.json",
         || text("next/philly/cluster_job_log"),
         Refused,
         "a JSON array",

@@ -35,7 +35,9 @@ PUBLISHED = [
     ("alibaba-genai-2026", "next/alibaba-genai-2026"),
     ("azure-functions-2019", "next/azure-functions-2019"),
     ("azure-functions-2021", "next/azure-functions-2021"),
+    ("azure-vm-noise-2024", "next/azure-vm-noise-2024"),
     ("burstgpt-2024", "next/burstgpt"),
+    ("philly-2017", "next/philly"),
     ("mooncake-2025", "next/mooncake"),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import re
 import tarfile
 import zipfile
@@ -135,6 +136,7 @@ def _maas_2026() -> dict[str, str | list[Row]]:
 HEADERS = (
     "TIMESTAMP,", "sn,", "name,", "instance_sn,", "id,", "job_id,", "job_name,", "gpu_model,", "time,", "machine_id,", "app,",
     "timestamp,", "timestamp_anon,", "value,", "gmt_create,", "predict_type,", "time_s,", "Timestamp,", "HashOwner,", ",",
+    "machineId,",
 )  # fmt: skip
 
 #: The files of each trace by their names, and of an archive after its own: texts, or the rows of Parquet files.
@@ -245,6 +247,68 @@ TRACES: dict[str, dict[str, Any]] = {
         "job_info_df.csv": "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type\n"
         "239255,13,A10,20,1,1,0,2764799,HP\n437260,57,A100-SXM4-80GB,15,1,16,9589663,41060,Spot\n",
         "node_info_df.csv": "gpu_model,gpu_capacity_num,cpu_num,node_name\nGPU-series-1,4,192,0\nA10,1,128,2\n",
+    },
+    "alibaba-2017": {
+        f"alibaba-trace-2017.tar.xz/{name}.csv": text
+        for name, text in {
+            "server_event": "0,1,add,,64,0.6899697150103833,1.0\n40000,1,softerror,agent_check,,,\n",
+            "server_usage": "39600,1,34.92,41.8,41.85,20.62,20.52,20.3\n39900,1,35.1,42,41.85,20.1,20.2,20.3\n",
+            "batch_task": "10996,11002,16,110,1,Terminated,50,0.0016273762206\n11000,12000,17,111,42,Failed,50,0.01\n",
+            # The second row is as a user shows it in an issue.
+            "batch_instance": "41561,41618,120,686,299,Terminated,1,1,1.43,0.57,0.016,0.009\n65351,65517,,,269,Running,1,1,,,,\n"
+            "-12,65,16,110,5,Terminated,2,2,0.5,0.5,0.01,0.01\n",
+            "container_event": "0,Create,1681,56,4,0.042409339165997983,0.0340851218221338,42|43|44|45\n"
+            "34424,Remove,2160,1038,4,0.042409339165997983,0.056808536370223005,12|13|14|15\n",
+            "container_usage": "44700,9088,9.199999999999992,35.70000076289956,5.659999847414268,0.3200000047682117,"
+            "0.3600000083444044,0.4000000059600084,0.2258861563823704,0.2572154391695187,2.60268044472,2.83470249176\n",
+        }.items()
+    },
+    "azure-vm-noise-2024": {
+        f"test_suite={suite}/test_name={test}/vm_lifespan={lifespan}/vm_region=eastus/vm_sku={sku}/unit={unit}.csv": (
+            f"value,runtime,starttime,VM_id\n3112.0,90.96,2023-09-02 21:36:44.480,0\n{other},91.08,2023-09-02 22:38:54.260,1\n"
+        )
+        for suite, test, lifespan, sku, unit, other in (
+            ("Redis", "Test:_GET_-_Parallel_Connections:_50", "long", "B8ms", "Requests Per Second", "2418.0"),
+            ("Redis", "Test:_GET_-_Parallel_Connections:_50", "short", "D8s_v5", "Requests Per Second", "3120.5"),
+            ("Sysbench", "Test:_CPU", "short", "B8ms", "Events Per Second", "9000"),
+        )
+    },
+    "philly-2017": {
+        f"trace-data.tar.xz/trace-data/{name}": text
+        for name, text in {
+            "cluster_job_log": json.dumps(
+                [
+                    {
+                        "status": "Pass", "vc": "ee9e8c", "jobid": "application_1506638472019_14199",
+                        "attempts": [
+                            {
+                                "start_time": f"2017-10-07 01:1{minute}:09", "end_time": end,
+                                "detail": [{"ip": ip, "gpus": ["gpu0", "gpu1"]} for ip in machines],
+                            }
+                            for minute, end, machines in ((2, "2017-10-07 01:13:00", ["m47"]), (3, "2017-10-09 06:53:12", ["m47", "m412"]))
+                        ],
+                        "submitted_time": "2017-10-07 01:11:39", "user": "ce2f4c",
+                    },
+                    {
+                        "status": "Killed", "vc": "ee9e8c", "jobid": "application_1506638472019_14200",
+                        "attempts": [{"start_time": None, "end_time": "None", "detail": [{"ip": "m47", "gpus": ["gpu7"]}]}],
+                        "submitted_time": "2017-10-08 01:11:39", "user": "ce2f4c",
+                    },
+                    {
+                        "status": "Failed", "vc": "11cb48", "jobid": "application_1506638472019_14201", "attempts": [],
+                        "submitted_time": "2017-10-08 02:11:39", "user": "ce2f4c",
+                    },
+                ],
+                indent=4,
+            ),
+            "cluster_gpu_util": f"time,machineId,{','.join(f'gpu{gpu}_util' for gpu in range(8))}\n"
+            "2017-10-03 00:08:00 PDT,m29,60.8,99.366666667,100.0,63.333333333,100.0,100.0,100.0,100.0,\n"
+            "2017-12-03 00:08:00 PST,m29,NA,NA,0.0,0.5,30,100.0,100.0,,\n",
+            "cluster_cpu_util": "time, machine_id, cpu_util\n2017-11-27 00:04:00 PST,m29,31.845\n2017-11-27 00:05:00 PST,m29,NA\n",
+            "cluster_mem_util": "time, machine_id, mem_total, mem_free\n2017-10-03 00:06:00 PDT,m29,528272672.0,2030730.6667\n"
+            "2017-10-03 00:07:00 PDT,m29,NA,NA\n",
+            "cluster_machine_list": "machineId, number of GPUs, single GPU mem\nm31,8, 24GB\nm51,2, 12GB\n",
+        }.items()
     },
     "alibaba-microservices-2021": {
         "Node_0.tar.gz": "timestamp,nodeid,cpu_utilization,memory_utilization\n"
@@ -358,6 +422,8 @@ def _parquet(rows: list[Row]) -> bytes:
 def _rows(content: str | list[Row]) -> int:
     if isinstance(content, list):
         return len(content)
+    if content.startswith("["):
+        return len(json.loads(content))
     return len(content.strip().splitlines()) - content.startswith(HEADERS)
 
 

@@ -457,6 +457,9 @@ impl FieldSplitter {
     /// The fields of a row, which is given without its line end.
     fn split(&mut self, row: &[u8]) -> std::result::Result<&ByteRecord, String> {
         self.split_whole(row)?;
+        if self.csv.trailing && self.record.len() > 1 && self.record.iter().last() == Some(b"") {
+            self.record.truncate(self.record.len() - 1);
+        }
         if self.csv.trim {
             let trimmed = self.record.iter().map(|field| {
                 let is_blank = |byte: &u8| b" \t".contains(byte);

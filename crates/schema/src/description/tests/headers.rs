@@ -86,7 +86,7 @@ fn mistakes_about_headers_are_explained() {
         (
             "syntax = \"quoted-csv\"\ncsv = { header = \"by-name\", comment = \"#\" }",
             "",
-            "csv: separator, comment, bom and trim are for syntax = \"csv\"",
+            "csv: separator, comment, bom, trim and trailing are for syntax = \"csv\"",
         ),
         (
             "syntax = \"quoted-csv\"\ncsv.header = true",
