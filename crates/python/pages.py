@@ -30,6 +30,14 @@ DATA = ROOT.parent / "shared" / "data"
 PUBLISHED = "docs/your-files.md"
 REQUESTS = "docs/requests.md"
 
+#: The files of that page: their directories, and their names here and as published.
+REQUEST_FILES = (
+    ("mooncake", "conversation_trace.jsonl", "conversation_trace.jsonl"),
+    ("azure-llm-2023", "AzureLLMInferenceTrace_code.csv", "AzureLLMInferenceTrace_code.csv"),
+    ("burstgpt", "BurstGPT_3.csv", "BurstGPT_3.csv"),
+    ("qwen-bailian", "README-record.txt", "qwen_traceA_blksz_16.jsonl"),
+)
+
 #: A page whose script prints its table.
 COMPARISON = ROOT / "docs" / "internals" / "comparison.md"
 
@@ -116,9 +124,9 @@ def prepare(name: str, page: str) -> None:
         shutil.copytree(DATA / "google-2011", "google-2011")
         shutil.copytree(DATA / "next" / "azure-llm-2023", "azure-llm-2023")
     if name == REQUESTS:
-        for trace, file in (("mooncake", "conversation_trace.jsonl"), ("azure-llm-2023", "AzureLLMInferenceTrace_code.csv")):
+        for trace, file, named in REQUEST_FILES:
             Path(trace).mkdir()
-            shutil.copy(DATA / "next" / trace / file, trace)
+            shutil.copy(DATA / "next" / trace / file, Path(trace, named))
     if "broken" in page:
         source = Path("broken/job_events")
         source.mkdir(parents=True)

@@ -99,6 +99,36 @@ fn a_file_may_begin_with_a_byte_order_mark() {
 }
 
 #[test]
+fn a_separator_at_the_end_of_a_line_may_begin_no_field() {
+    let both = &["1|blue", "2|NULL", "3|grey"];
+    gives("1,blue,\n2,,\n3,grey\n", "trailing = true", both);
+    gives("1,blue,\r\n2,,\r\n3,grey,", "trailing = true", both);
+    gives(
+        "day,sky,\n1,blue,\n2,,\n3,grey,\n",
+        "trailing = true\nheader = true",
+        both,
+    );
+    gives(
+        "# a,\nday, sky\n1, blue,\n2,,\n3 ,grey,\n",
+        "trailing = true\nheader = \"by-name\"\ntrim = true\ncomment = \"#\"",
+        both,
+    );
+    gives(
+        "1;\tblue;\t\n2;\t;\t\n3;\tgrey;\t\n",
+        "trailing = true\nseparator = \";\\t\"",
+        both,
+    );
+    // A row that lacks its last field isn't one whose last field is empty, nor is one with a field more.
+    for row in ["1,", "1", "1,blue,,", "1,blue,x", "1,blue,x,"] {
+        let fields = row.trim_end_matches(',').split(',').count();
+        let fields = if row == "1,blue,," { 3 } else { fields };
+        let says = format!("{fields} field");
+        refuses(&format!("{row}\n"), "trailing = true", &says);
+    }
+    refuses("1,blue,\n", "", "3 fields");
+}
+
+#[test]
 fn blanks_around_fields_may_be_trimmed() {
     let both = &["1|blue sky", "2|NULL", "3|x"];
     gives(" 1 ,\tblue sky \n2,  \n\t3,x\n", "trim = true", both);

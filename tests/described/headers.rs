@@ -106,6 +106,23 @@ fn weather(syntax: &str, csv: &str) -> String {
 }
 
 #[test]
+fn a_column_is_found_by_one_of_its_names() {
+    let text = weather("csv", "").replace(
+        "kind = \"text\"",
+        "kind = \"text\", also = [\"clouds\", \"\"]",
+    );
+    for header in ["time,clouds", "time,", "time,sky"] {
+        let scratch = Scratch::new();
+        scratch.file("readings.csv", format!("{header}\n1,blue\n").as_bytes());
+        converted(&scratch, &text);
+        assert_eq!(values(&scratch, 0, "sky"), ["blue"], "{header}");
+    }
+    let scratch = Scratch::new();
+    scratch.file("readings.csv", b"clouds,time,sky\nwhite,1,blue\n");
+    misfit(&scratch, &text).says("the header has 'sky' twice");
+}
+
+#[test]
 fn columns_are_found_by_their_names() {
     let ignoring = ", extra = \"ignore\"";
     for (csv, text, sky) in [

@@ -123,6 +123,41 @@ fn a_message_names_no_more_than_a_few_of_the_missing_files() {
     missing.says(says);
 }
 
+/// Of some captures, not all values were published with all others.
+#[test]
+fn sparse_captures_are_counted() {
+    let scratch = Scratch::new();
+    let table = "files = \"named\"\nnames = [\"at={where}/sky={sky}.csv\"]\nsparse = true\nparts = 3\n[table.captures]\n\
+                 where = [\"north\", \"south\"]\nsky = [\"blue\", \"grey\", \"red\"]";
+    let columns = [
+        ("time", INTEGER),
+        ("where", "kind = \"text\"\ncapture = \"where\""),
+        ("sky", "kind = \"text\"\ncapture = \"sky\""),
+    ];
+    let description = one_table(table, &columns);
+    scratch.file("at=north/sky=grey.csv", b"1\n");
+    scratch.file("at=south/sky=red.csv", b"2\n");
+    misfit(&scratch, &description).refuses(
+        1,
+        "1 of 3 files are missing; their names don't say which; download them, or pass --allow-missing",
+    );
+    let file = describe(&scratch, "weather.toml", &description);
+    let trace = ["--trace", file.to_str().unwrap(), "--allow-missing"];
+    let some = scratch.convert(&trace);
+    some.well();
+    some.prints("1 of 3 files are missing");
+    scratch.file("at=south/sky=blue.csv", b"3\n");
+    converted(&scratch, &description);
+    let parts = &manifest(&scratch.out())["tables"][0]["parts"];
+    let numbers = [0, 1, 2].map(|at| parts[at]["file_number"].as_u64().unwrap());
+    assert_eq!(numbers, [1, 3, 5]);
+    scratch.verify().well();
+    run(["release", scratch.out().to_str().unwrap()]).well();
+    let archive = "[[trace.archive]]\nnames = [\"all.zip\"]\nsize = \"1\"\n[[table]]";
+    let archived = description.replacen("[[table]]", archive, 1);
+    misfit(&scratch, &archived).refuses(2, "a table that is sparse has files");
+}
+
 #[test]
 fn captures_become_columns() {
     let scratch = Scratch::new();

@@ -591,19 +591,77 @@ pub(super) const FILES: &[File] = &[
         "BurstGPT",
         "BurstGPT_3.csv",
         || text("next/burstgpt/BurstGPT_3.csv"),
+        Recognised,
+        "inference_requests of burstgpt-2024",
+    ),
+    file(
+        "BurstGPT, renamed",
+        "requests.csv",
+        || text("next/burstgpt/BurstGPT_3.csv"),
         Asked,
-        "schema --new",
+        "pass --trace burstgpt-2024 --tables inference_requests",
     ),
     file(
         "Philly's CPU use",
         "cluster_cpu_util",
         || text("next/philly/cluster_cpu_util"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "cluster_cpu_util of philly-2017",
+    ),
+    file(
+        "Philly's use of GPUs, whose rows end with a comma",
+        "gpus.csv",
+        || text("next/philly/cluster_gpu_util"),
+        Recognised,
+        "cluster_gpu_util of philly-2017",
+    ),
+    file(
+        "a benchmark of machines, without its directories",
+        "unit=IOPS.csv",
+        || b"value,runtime,starttime,VM_id\n3112.0,90.96,2023-09-02 21:36:44.480,0\n".to_vec(),
+        Recognised,
+        "its name doesn't say {test_suite}",
+    ),
+    file(
+        "tasks of 2017, whose table has a name of 2018",
+        "batch_task.csv",
+        || {
+            b"10996,11002,16,110,1,Terminated,50,0.0016\n11000,12000,17,111,42,Failed,50,0.01\n"
+                .to_vec()
+        },
+        Recognised,
+        "batch_task of alibaba-2017",
+    ),
+    file(
+        "tasks of 2017, renamed",
+        "tasks.csv",
+        || {
+            b"10996,11002,16,110,1,Terminated,50,0.0016\n11000,12000,17,111,42,Failed,50,0.01\n"
+                .repeat(20)
+        },
+        Recognised,
+        "batch_task of alibaba-2017",
+    ),
+    file(
+        "tasks of 2018 in the archive that was published",
+        "batch_task.tar.gz",
+        || {
+            let row = "M1,1,j_1,1,Terminated,157213,157295,100.00,0.30\n";
+            crate::streams::tar_gz(&[("batch_task.csv", row)])
+        },
+        Recognised,
+        "batch_task of alibaba-2018",
     ),
     file(
         "Philly's jobs",
         "cluster_job_log",
+        || text("next/philly/cluster_job_log"),
+        Recognised,
+        "cluster_job_log of philly-2017",
+    ),
+    file(
+        "Philly's jobs, renamed",
+        "jobs.json",
         || text("next/philly/cluster_job_log"),
         Refused,
         "a JSON array",
@@ -633,15 +691,49 @@ pub(super) const FILES: &[File] = &[
         "calls of microservices",
         "MSCallGraph_0.csv",
         || text("next/alibaba-microservices/MSCallGraph_0.csv"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "ms_call_graph of alibaba-microservices-2021",
+    ),
+    file(
+        "calls of microservices, renamed",
+        "calls.csv",
+        || text("next/alibaba-microservices/MSCallGraph_0.csv"),
+        Recognised,
+        "ms_call_graph of alibaba-microservices-2021",
+    ),
+    file(
+        "containers of microservices, renamed",
+        "containers.csv",
+        || text("next/alibaba-microservices/v2022-MSResource_0.csv"),
+        Recognised,
+        "ms_metrics of alibaba-microservices-2022",
+    ),
+    file(
+        "containers of microservices under other names",
+        "containers.csv",
+        || {
+            let id = |digit: &str| digit.repeat(64);
+            let row = format!("7,{},{},{},0.13,0.61,60000", id("9"), id("4"), id("e"));
+            let header =
+                ",msname,msinstanceid,nodeid,instance_cpu_usage,instance_memory_usage,timestamp";
+            format!("{header}\n{row}\n").into_bytes()
+        },
+        Recognised,
+        "ms_resources of alibaba-microservices-2021",
     ),
     file(
         "percentiles of functions",
+        "function_durations_percentiles.anon.d01.csv",
+        || text("next/azure-functions-2019/function_durations_percentiles.anon.d01.csv"),
+        Recognised,
+        "function_durations of azure-functions-2019",
+    ),
+    file(
+        "percentiles of functions, renamed",
         "percentiles.csv",
         || text("next/azure-functions-2019/function_durations_percentiles.anon.d01.csv"),
-        Asked,
-        "schema --new",
+        Recognised,
+        "function_durations: its name doesn't say {day}",
     ),
     file(
         "Mooncake's requests",

@@ -13,10 +13,11 @@ use serde_json::Value;
 use tracelake_core::Context;
 use tracelake_core::error::{Result, escape};
 use tracelake_core::fault::Fault;
+use tracelake_core::field_order::{FieldOrder, HeaderFault};
 use tracelake_core::words::several;
 use tracelake_encode::value;
 use tracelake_location::Location;
-use tracelake_schema::{Column, Extra, Header, Kind, Syntax, TRACES, Table};
+use tracelake_schema::{Column, Extra, Header, Kind, Run, Syntax, TRACES, Table};
 use tracelake_source::{Chunk, Source};
 
 /// The bits from which on values alone tell the table. Of files of random columns, not one in eight thousand even fits (see
@@ -135,7 +136,7 @@ impl Fit {
 }
 
 /// How well a file fits a table; `listed` is the number of fields that `schema.csv` gives the table.
-pub(crate) fn fit(table: &Table, head: &Head, listed: Option<usize>) -> Fit {
+pub(crate) fn fit(table: &Arc<Table>, head: &Head, listed: Option<usize>) -> Fit {
     let first = head.first();
     match table.syntax {
         Syntax::Json if table.json.array => match first.trim_ascii_start().starts_with(b"[") {
@@ -155,31 +156,30 @@ pub(crate) fn fit(table: &Table, head: &Head, listed: Option<usize>) -> Fit {
 }
 
 /// Whether one row has the fields of a table, and values like those of its columns.
-pub(crate) fn fits_row(table: &Table, row: &[u8]) -> bool {
+pub(crate) fn fits_row(table: &Arc<Table>, row: &[u8]) -> bool {
     fit(table, &Head(vec![row.to_vec()]), None).level >= Level::Values
 }
 
-fn fit_csv(table: &Table, head: &Head) -> Fit {
+fn fit_csv(table: &Arc<Table>, head: &Head) -> Fit {
     let has_names = is_header(table, head.first());
-    let count = table.csv.fields(head.first()).count();
-    if count != table.width() || table.csv.header != Header::None && !has_names {
-        let level = if has_names {
-            Level::Names
-        } else {
-            Level::Syntax
-        };
-        let misfit =
-            has_names.then(|| format!("its first line has {}", several(count as u64, "field")));
-        return Fit {
-            misfit,
-            ..Fit::of(level)
-        };
+    if table.csv.header != Header::None && !has_names {
+        return Fit::of(Level::Syntax);
     }
-    let mut columns: Vec<ColumnFit> = vec![ColumnFit::default(); count];
+    let order = match fields_of(table, head.first()) {
+        Ok(order) => order,
+        Err(why) if has_names => {
+            return Fit {
+                misfit: Some(format!("its first line has {why}")),
+                ..Fit::of(Level::Names)
+            };
+        }
+        Err(_) => return Fit::of(Level::Syntax),
+    };
+    let mut columns: Vec<ColumnFit> = vec![ColumnFit::default(); order.fields.len()];
     let mut misfit = None;
     for (line, row) in (1..).zip(&head.0).skip(usize::from(has_names)) {
         misfit = misfit.or_else(|| {
-            fit_row(table, row, &mut columns)
+            fit_row(&order, row, &mut columns)
                 .err()
                 .map(|why| format!("in line {line}, {why}"))
         });
@@ -196,24 +196,44 @@ fn fit_csv(table: &Table, head: &Head) -> Fit {
     }
 }
 
+/// The fields of the rows after a first line, which is the header where columns are found by name; otherwise, says what the
+/// line has instead.
+fn fields_of(table: &Arc<Table>, first: &[u8]) -> std::result::Result<FieldOrder, String> {
+    let order = FieldOrder::built_in(table, "");
+    let names = || table.csv.fields(first).map(|range| &first[range]);
+    if table.csv.header == Header::ByName {
+        let name = |at: usize| escape(names().nth(at).unwrap_or_default(), SHOWN);
+        return order.by_name(names()).map_err(|fault| match fault {
+            HeaderFault::Unknown(at) => format!("'{}', which it doesn't have", name(at)),
+            HeaderFault::Double(at) => format!("'{}' twice", name(at)),
+            HeaderFault::Missing(field) => format!("no '{}'", order.fields[field].content()),
+        });
+    }
+    match names().count() {
+        count if count == order.fields.len() => Ok(order),
+        count => Err(several(count as u64, "field")),
+    }
+}
+
 /// Weighs the values of a row; says which one isn't a value of its column.
 fn fit_row(
-    table: &Table,
+    order: &FieldOrder,
     row: &[u8],
     columns: &mut [ColumnFit],
 ) -> std::result::Result<(), String> {
-    let fields: Vec<_> = table.csv.fields(row).collect();
-    if fields.len() != table.width() {
-        let expected = table.width();
+    let fields: Vec<_> = order.table.csv.fields(row).collect();
+    if fields.len() != order.fields.len() {
+        let expected = order.fields.len();
         return Err(format!(
             "there are {} and not {expected}",
             several(fields.len() as u64, "field")
         ));
     }
-    let known = table.row_fields();
-    for ((range, (index, item)), fit) in fields.into_iter().zip(known).zip(columns) {
-        let (whole, field) = (&table.columns[index], &row[range]);
-        let column = item.and_then(|_| whole.fields.first()).unwrap_or(whole);
+    for ((range, known), fit) in fields.into_iter().zip(&order.fields).zip(columns) {
+        if known.index.is_none() {
+            continue;
+        }
+        let (column, field) = (known.of_value(), &row[range]);
         match weigh(column, field) {
             Ok(None) => {}
             Ok(Some(weight)) => fit.add(weight),
@@ -404,11 +424,13 @@ pub(crate) fn is_json_array(row: &[u8]) -> bool {
     row == b"[" || row.starts_with(b"[") && is_json(&row[1..])
 }
 
-/// Whether a line has the names of a table's fields, or nearly.
+/// Whether a line has the names of a table's fields, or nearly; but for those that a header may lack.
 fn is_header(table: &Table, line: &[u8]) -> bool {
     let found = plain_fields(line);
     let named = count_named(table, &found);
-    let fields = table.width();
+    let may_lack = |index: usize| table.columns[index].spelling.may_be_absent;
+    let fields = table.row_fields().filter(|(index, _)| !may_lack(*index));
+    let fields = fields.count();
     named >= fields.min(3) && named * 4 >= fields * 3 && named * 4 >= found.len() * 3
 }
 
@@ -432,9 +454,14 @@ pub(crate) fn plain_fields(row: &[u8]) -> Vec<String> {
 
 /// How many fields are the name of a column of a table.
 pub(crate) fn count_named(table: &Table, fields: &[String]) -> usize {
-    let names =
-        |column: &Arc<Column>| [&column.name, &column.content].map(|name| plain(name.as_bytes()));
-    let names: BTreeSet<String> = table.columns.iter().flat_map(names).collect();
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for column in table.columns.iter() {
+        let own = [&column.name, &column.content].into_iter();
+        let own = own.chain(column.spelling.also.iter());
+        names.extend(own.map(|name| plain(name.as_bytes())));
+        let run = column.spelling.run.iter().flat_map(Run::names);
+        names.extend(run.map(|name| plain(name.as_bytes())));
+    }
     // The publisher may have left a name empty.
     let named = fields
         .iter()
@@ -452,6 +479,7 @@ fn plain(name: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tracelake_core::field_order::Field;
     use tracelake_schema::Trace;
 
     use super::*;
@@ -496,8 +524,12 @@ mod tests {
     fn a_header_names_the_fields_in_any_spelling() {
         let named = |table: &Table| table.syntax == Syntax::Csv && table.width() > 3;
         for (trace, table) in all().filter(|(_, table)| named(table)) {
-            let fields = table.fields.iter().map(|&index| &table.columns[index]);
-            let names: Vec<String> = fields.map(|column| column.name.to_uppercase()).collect();
+            let order = FieldOrder::built_in(table, "");
+            let name = |field: &Field| match field.item {
+                Some(_) => field.content().into_owned(),
+                None => field.column.name.to_uppercase(),
+            };
+            let names: Vec<String> = order.fields.iter().map(name).collect();
             let line = names.join(&table.csv.separator.text());
             assert_eq!(
                 level(table, &line, None),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::{Arc, LazyLock};
 
 use tracelake_schema::{Column, Extra, Kind, Table};
@@ -178,6 +179,12 @@ impl Field {
         }
     }
 
+    /// The names that a header may have for it, the published one first.
+    pub fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let also = self.column.spelling.also.iter();
+        iter::once(self.content()).chain(also.map(|name| name.into()))
+    }
+
     /// The column of its value: its own, or the item of a list of fields.
     #[inline]
     #[must_use]
@@ -237,7 +244,7 @@ impl FieldOrder {
     ) -> std::result::Result<Self, HeaderFault> {
         let known = self.fields.iter().enumerate();
         let known: BTreeMap<Cow<'_, str>, usize> = known
-            .map(|(place, field)| (field.content(), place))
+            .flat_map(|(place, field)| field.names().map(move |name| (name, place)))
             .collect();
         let known = |name: &[u8]| known.get(str::from_utf8(name).ok()?);
         let mut is_found = vec![false; self.fields.len()];

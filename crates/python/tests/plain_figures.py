@@ -928,6 +928,175 @@ def power(rows: Rows) -> dict[str, Callable[[], Numbers]]:
     }
 
 
+def functions_2019(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    days, durations, memory = rows["function_invocations_by_day"], rows["function_durations"], rows["app_memory"]
+    times = [(10, "under 10"), (100, "10-99"), (1440, "100-1,439"), (86_400, "1,440-86,399")]
+    takes = [(10, "under 10 ms"), (100, "10-100 ms"), (1000, "0.1-1 s"), (10_000, "1-10 s"), (60_000, "10-60 s")]
+    sizes_of = [(50, "under 50 MB"), (100, "50-100 MB"), (200, "100-200 MB"), (400, "200-400 MB")]
+
+    def invoked(row: Row, minutes: slice) -> int:
+        return sum(number or 0 for number in (row["invocations"] or [])[minutes])
+
+    def of(rows_of: list[Row], what: dict[str, str], limits: list[tuple[int, str]], above: str) -> Numbers:
+        values = ((row[column], name) for row in rows_of for column, name in what.items())
+        return counted((within(value, limits, above), name) for value, name in values if value is not None)
+
+    return {
+        "invocations": lambda: {
+            ("invocations", ""): sum(invoked(row, slice(None)) for row in days),
+            ("functions", ""): len({(row["hash_app"], row["hash_function"]) for row in days}),
+            ("applications", ""): len({row["hash_app"] for row in days}),
+        },
+        "invocations_over_time": lambda: rates(
+            [
+                Thing((row["file_number"] - 1) * 24 + hour, row["trigger"], invoked(row, slice(hour * 60, hour * 60 + 60)))
+                for row in days
+                for hour in range(24)
+            ],
+            Axis(1, 1, 2000, 0),
+        ),
+        "triggers": lambda: counted(
+            (within(invoked(row, slice(None)), times, "86,400 and more"), row["trigger"]) for row in days
+        ),
+        "durations": lambda: of(durations, {"average": "mean", "maximum": "longest"}, takes, "over 1 min"),
+        "memory": lambda: of(
+            memory, {"average_allocated_mb": "mean", "average_allocated_mb_pct100": "highest"}, sizes_of, "over 400 MB"
+        ),
+    }
+
+
+def alibaba_2017(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    what = {"cpu_util": "CPU", "mem_util": "memory", "disk_util": "disk space"}
+    takes = [(60, "under 1 min"), (600, "1-10 min"), (3600, "10-60 min"), (36_000, "1-10 h")]
+    ended = [row for row in rows["batch_instance"] if row["status"] == "Terminated" and row["start_timestamp"] > 0]
+    seconds = [row["end_timestamp"] - row["start_timestamp"] for row in ended]
+    return {
+        "machines": lambda: {
+            ("machines", ""): len({row["machine_id"] for row in rows["server_event"]}),
+            ("containers", ""): len({row["instance_id"] for row in rows["container_event"]}),
+            ("tasks", ""): len(rows["batch_task"]),
+            ("runs of instances", ""): len(rows["batch_instance"]),
+        },
+        "usage_over_time": lambda: means(
+            samples(rows["server_usage"], what, "timestamp", is_percentage), Axis(3600, 900, 2000, 0)
+        ),
+        "tasks_over_time": lambda: rates(
+            [Thing(row["create_timestamp"], row["status"]) for row in rows["batch_task"] if row["create_timestamp"] > 0],
+            Axis(3600, 3600, 2000, 0),
+        ),
+        "durations": lambda: counted((within(took, takes, "over 10 h"), "runs") for took in seconds if took >= 0),
+    }
+
+
+def vm_noise(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    runs = rows["benchmark_runs"]
+    differ = [(1, "under 1"), (5, "1-5"), (10, "5-10"), (25, "10-25"), (50, "25-50")]
+    takes = [(30, "under 30 s"), (60, "30-60 s"), (120, "1-2 min"), (300, "2-5 min")]
+
+    def noise() -> Numbers:
+        results: defaultdict[tuple[str, str, int], list[float]] = defaultdict(list)
+        for row in runs:
+            results[row["vm_lifespan"], row["vm_sku"], row["file_number"]].append(row["value"])
+        found: list[tuple[str, str]] = []
+        for (lifespan, sku, _), values in results.items():
+            mean = math.fsum(values) / len(values)
+            deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+            found.append((within(100 * deviation / mean, differ, "50 and more"), f"{lifespan}, {sku}"))
+        return counted(found)
+
+    return {
+        "runs": lambda: {
+            (f"results on {lifespan}-lived machines", ""): number
+            for lifespan, number in Counter(row["vm_lifespan"] for row in runs).items()
+        },
+        "runs_over_time": lambda: rates(
+            [Thing(microseconds(row["starttime"]), row["vm_lifespan"]) for row in runs], Axis(DAY, DAY, 2000, None)
+        ),
+        "noise": noise,
+        "runtimes": lambda: counted((within(row["runtime"], takes, "over 5 min"), row["vm_lifespan"]) for row in runs),
+    }
+
+
+def philly(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    jobs = rows["cluster_job_log"]
+    uses = [(1, "under 1"), (25, "1-25"), (50, "25-50"), (75, "50-75")]
+
+    def gpus(job: Row) -> int:
+        return sum(len(machine["gpus"]) for machine in job["attempts"][0]["detail"])
+
+    def times() -> Iterator[tuple[Row, float | None, float | None]]:
+        for job in jobs:
+            if job["attempts"]:
+                start, end = job["attempts"][0]["start_time"], job["attempts"][-1]["end_time"]
+                yield (
+                    job,
+                    (end - start).total_seconds() if start and end else None,
+                    (start - job["submitted_time"]).total_seconds() if start else None,
+                )
+
+    def of_gpus(number: int) -> str:
+        return within(number, [(2, "1 GPU"), (5, "2-4 GPUs"), (9, "5-8 GPUs")], "over 8 GPUs")
+
+    used = samples(
+        [dict(row, time=microseconds(row["time"])) for row in rows["cluster_cpu_util"]], {"cpu_util": "CPU"}, "time", is_percentage
+    )
+    memory = [
+        Thing(microseconds(row["time"]), "memory", 100 * (row["mem_total"] - row["mem_free"]) / row["mem_total"])
+        for row in rows["cluster_mem_util"]
+        if row["mem_total"] and 0 <= row["mem_free"] <= row["mem_total"]
+    ]
+    return {
+        "jobs": lambda: {
+            **{
+                (f"jobs that ended with {status}", ""): number
+                for status, number in Counter(row["status"] for row in jobs).items()
+            },
+            ("jobs without an attempt", ""): sum(not row["attempts"] for row in jobs),
+        },
+        "jobs_over_time": lambda: rates(
+            [Thing(microseconds(row["submitted_time"]), row["status"]) for row in jobs], Axis(DAY, DAY, 2000, None)
+        ),
+        "run_times": lambda: counted(
+            (duration(ran), of_gpus(gpus(job))) for job, ran, _ in times() if ran is not None and ran >= 0
+        ),
+        "queueing": lambda: counted((duration(waited), "jobs") for _, _, waited in times() if waited is not None and waited >= 0),
+        "gpu_utilisation": lambda: counted(
+            (within(one, uses, "75-100"), "GPUs")
+            for row in rows["cluster_gpu_util"]
+            for one in row["gpu_util"]
+            if one is not None and is_percentage(one)
+        ),
+        "cpu_over_time": lambda: means([*used, *memory], Axis(DAY, DAY, 2000, None)),
+    }
+
+
+def burstgpt(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+    asked = rows["inference_requests"]
+    sizes_in = [(1, "none"), (100, "1-99"), (1000, "100-999"), (4000, "1,000-3,999")]
+    sizes_out = [(1, "none"), (100, "1-99"), (1000, "100-999")]
+    models = Counter(row["model"] for row in asked)
+    return {
+        "requests": lambda: {
+            **{(f"requests to {model}", ""): number for model, number in models.items()},
+            ("failed requests", ""): sum(row["response_tokens"] == 0 for row in asked),
+        },
+        "tokens": lambda: {
+            ("input tokens", ""): sum(row["request_tokens"] for row in asked),
+            ("output tokens", ""): sum(row["response_tokens"] for row in asked),
+        },
+        "requests_over_time": lambda: rates(
+            [Thing(row["timestamp"], row["model"]) for row in asked], Axis(86_400, 86_400, 2000, 0)
+        ),
+        "requests_of_a_day": lambda: counted((str(row["timestamp"] // 3600 % 24), row["log_type"]) for row in asked),
+        "input_sizes": lambda: counted(
+            (within(row["request_tokens"], sizes_in, "4,000 and more"), row["model"]) for row in asked
+        ),
+        "output_sizes": lambda: counted(
+            (within(row["response_tokens"], sizes_out, "1,000 and more"), row["model"]) for row in asked
+        ),
+    }
+
+
 def functions_2021(rows: Rows) -> dict[str, Callable[[], Numbers]]:
     calls = rows["function_invocations"]
     takes = [(0.01, "under 10 ms"), (0.1, "10-100 ms"), (1, "0.1-1 s"), (10, "1-10 s"), (60, "10-60 s")]
@@ -949,11 +1118,29 @@ def functions_2021(rows: Rows) -> dict[str, Callable[[], Numbers]]:
     }
 
 
-def microservices(rows: Rows) -> dict[str, Callable[[], Numbers]]:
-    calls = rows["call_graph"]
+def microservices(
+    graph: str, used: dict[str, str], metrics: str | None = None
+) -> Callable[[Rows], dict[str, Callable[[], Numbers]]]:
+    """Calls and use of nodes and containers, in tables of these names; and rates, in a table with a row for each metric."""
+
+    def figures(rows: Rows) -> dict[str, Callable[[], Numbers]]:
+        named = calls_of_microservices(rows, rows[graph], used)
+        if metrics is not None:
+            axis = Axis(60_000, 60_000, 2000, 0)
+            rates_of = [
+                Thing(row["timestamp"], row["metrics"].removesuffix("_MCR"), row["value"])
+                for row in rows[metrics]
+                if row["metrics"].endswith("_MCR") and row["value"] >= 0
+            ]
+            named["rates_over_time"] = lambda: means(rates_of, axis)
+        return named
+
+    return figures
+
+
+def calls_of_microservices(rows: Rows, calls: list[Row], used: dict[str, str]) -> dict[str, Callable[[], Numbers]]:
     axis = Axis(60_000, 60_000, 2000, 0)
     takes = [(1, "under 1 ms"), (10, "1-10 ms"), (100, "10-100 ms"), (1000, "0.1-1 s")]
-    used = {"node_metrics": "nodes", "ms_metrics": "containers"}
     return {
         "calls": lambda: {("records of calls", ""): len(calls), ("graphs", ""): len({row["traceid"] for row in calls})},
         "calls_over_time": lambda: rates([Thing(row["timestamp"], row["rpctype"]) for row in calls], axis),
@@ -1023,9 +1210,17 @@ PLAIN: dict[str, Callable[[Rows], dict[str, Callable[[], Numbers]]]] = {
     "azure-vm-2019": azure_vm("vm_core_count_bucket"),
     "acme-2023": acme,
     "alibaba-genai-2026": genai,
-    "alibaba-microservices-2022": microservices,
+    "alibaba-2017": alibaba_2017,
+    "azure-vm-noise-2024": vm_noise,
+    "philly-2017": philly,
+    "alibaba-microservices-2021": microservices(
+        "ms_call_graph", {"nodes": "nodes", "ms_resources": "containers"}, "ms_rt_qps"
+    ),
+    "alibaba-microservices-2022": microservices("call_graph", {"node_metrics": "nodes", "ms_metrics": "containers"}),
     "alibaba-spot-gpu-2026": spot_gpu,
+    "azure-functions-2019": functions_2019,
     "azure-functions-2021": functions_2021,
+    "burstgpt-2024": burstgpt,
     "azure-lmm-2025": azure_lmm,
     "google-power-2019": power,
     "helios-2020": helios,

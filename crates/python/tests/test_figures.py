@@ -33,7 +33,11 @@ PUBLISHED = [
     ("alibaba-gpu-2025", "next/alibaba-gpu-2025"),
     ("azure-llm-2023", "next/azure-llm-2023"),
     ("alibaba-genai-2026", "next/alibaba-genai-2026"),
+    ("azure-functions-2019", "next/azure-functions-2019"),
     ("azure-functions-2021", "next/azure-functions-2021"),
+    ("azure-vm-noise-2024", "next/azure-vm-noise-2024"),
+    ("burstgpt-2024", "next/burstgpt"),
+    ("philly-2017", "next/philly"),
     ("mooncake-2025", "next/mooncake"),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import re
 import tarfile
 import zipfile
@@ -82,6 +83,32 @@ def _gpu_2026() -> dict[str, list[Row]]:
     return files
 
 
+def _functions_2019() -> dict[str, str]:
+    archive, ids = "azurefunctions-dataset2019.tar.xz", ["a" * 64, "b" * 64, "c" * 64]
+    function = f"{ids[0]},{ids[1]},{ids[2]}"
+    minutes = ",".join(map(str, range(1, 1441)))
+    averages = ",".join(f"percentile_Average_{one}" for one in (0, 1, 25, 50, 75, 99, 100))
+    memory = ",".join(f"AverageAllocatedMb_pct{one}" for one in (1, 5, 25, 50, 75, 95, 99, 100))
+
+    def invoked(every: int) -> str:
+        return ",".join(str(minute // every if minute % every == 0 else 0) for minute in range(1440))
+
+    files: dict[str, str] = {}
+    for day in (1, 2, 3):
+        files[f"{archive}/invocations_per_function_md.anon.d{day:02}.csv"] = (
+            f"HashOwner,HashApp,HashFunction,Trigger,{minutes}\n{function},http,{invoked(7)}\n"
+            f"{function.replace('c', 'd')},timer,{invoked(5 * day)}\n"
+        )
+        files[f"{archive}/function_durations_percentiles.anon.d{day:02}.csv"] = (
+            f"HashOwner,HashApp,HashFunction,Average,Count,Minimum,Maximum,{averages}\n"
+            f"{function},100,2880,0.0,2595.0,0,0,0,1,1,1376,2595\n{function.replace('c', 'd')},11,37815,,,1,1,3,5,8,155,3146\n"
+        )
+    files[f"{archive}/app_memory_percentiles.anon.d01.csv"] = (
+        f"HashOwner,HashApp,SampleCount,AverageAllocatedMb,{memory}\n{ids[0]},{ids[1]},1437,120,90,95,101.5,118,130,150,160,210\n"
+    )
+    return files
+
+
 def _maas_2026() -> dict[str, str | list[Row]]:
     instance: Row = {
         "day": 140, "instance_id": "i_1", "app_id": "a_1", "model_id": "s_1", "base_id": "-", "cluster_id": "c_1", "site_id": "z_1",
@@ -108,7 +135,8 @@ def _maas_2026() -> dict[str, str | list[Row]]:
 #: How the texts of files begin that have a header.
 HEADERS = (
     "TIMESTAMP,", "sn,", "name,", "instance_sn,", "id,", "job_id,", "job_name,", "gpu_model,", "time,", "machine_id,", "app,",
-    "timestamp,", "timestamp_anon,", "value,", "gmt_create,", "predict_type,", "time_s,",
+    "timestamp,", "timestamp_anon,", "value,", "gmt_create,", "predict_type,", "time_s,", "Timestamp,", "HashOwner,", ",",
+    "machineId,",
 )  # fmt: skip
 
 #: The files of each trace by their names, and of an archive after its own: texts, or the rows of Parquet files.
@@ -220,6 +248,97 @@ TRACES: dict[str, dict[str, Any]] = {
         "239255,13,A10,20,1,1,0,2764799,HP\n437260,57,A100-SXM4-80GB,15,1,16,9589663,41060,Spot\n",
         "node_info_df.csv": "gpu_model,gpu_capacity_num,cpu_num,node_name\nGPU-series-1,4,192,0\nA10,1,128,2\n",
     },
+    "alibaba-2017": {
+        f"alibaba-trace-2017.tar.xz/{name}.csv": text
+        for name, text in {
+            "server_event": "0,1,add,,64,0.6899697150103833,1.0\n40000,1,softerror,agent_check,,,\n",
+            "server_usage": "39600,1,34.92,41.8,41.85,20.62,20.52,20.3\n39900,1,35.1,42,41.85,20.1,20.2,20.3\n",
+            "batch_task": "10996,11002,16,110,1,Terminated,50,0.0016273762206\n11000,12000,17,111,42,Failed,50,0.01\n",
+            # The second row is as a user shows it in an issue.
+            "batch_instance": "41561,41618,120,686,299,Terminated,1,1,1.43,0.57,0.016,0.009\n65351,65517,,,269,Running,1,1,,,,\n"
+            "-12,65,16,110,5,Terminated,2,2,0.5,0.5,0.01,0.01\n",
+            "container_event": "0,Create,1681,56,4,0.042409339165997983,0.0340851218221338,42|43|44|45\n"
+            "34424,Remove,2160,1038,4,0.042409339165997983,0.056808536370223005,12|13|14|15\n",
+            "container_usage": "44700,9088,9.199999999999992,35.70000076289956,5.659999847414268,0.3200000047682117,"
+            "0.3600000083444044,0.4000000059600084,0.2258861563823704,0.2572154391695187,2.60268044472,2.83470249176\n",
+        }.items()
+    },
+    "azure-vm-noise-2024": {
+        f"test_suite={suite}/test_name={test}/vm_lifespan={lifespan}/vm_region=eastus/vm_sku={sku}/unit={unit}.csv": (
+            f"value,runtime,starttime,VM_id\n3112.0,90.96,2023-09-02 21:36:44.480,0\n{other},91.08,2023-09-02 22:38:54.260,1\n"
+        )
+        for suite, test, lifespan, sku, unit, other in (
+            ("Redis", "Test:_GET_-_Parallel_Connections:_50", "long", "B8ms", "Requests Per Second", "2418.0"),
+            ("Redis", "Test:_GET_-_Parallel_Connections:_50", "short", "D8s_v5", "Requests Per Second", "3120.5"),
+            ("Sysbench", "Test:_CPU", "short", "B8ms", "Events Per Second", "9000"),
+        )
+    },
+    "philly-2017": {
+        f"trace-data.tar.xz/trace-data/{name}": text
+        for name, text in {
+            "cluster_job_log": json.dumps(
+                [
+                    {
+                        "status": "Pass", "vc": "ee9e8c", "jobid": "application_1506638472019_14199",
+                        "attempts": [
+                            {
+                                "start_time": f"2017-10-07 01:1{minute}:09", "end_time": end,
+                                "detail": [{"ip": ip, "gpus": ["gpu0", "gpu1"]} for ip in machines],
+                            }
+                            for minute, end, machines in ((2, "2017-10-07 01:13:00", ["m47"]), (3, "2017-10-09 06:53:12", ["m47", "m412"]))
+                        ],
+                        "submitted_time": "2017-10-07 01:11:39", "user": "ce2f4c",
+                    },
+                    {
+                        "status": "Killed", "vc": "ee9e8c", "jobid": "application_1506638472019_14200",
+                        "attempts": [{"start_time": None, "end_time": "None", "detail": [{"ip": "m47", "gpus": ["gpu7"]}]}],
+                        "submitted_time": "2017-10-08 01:11:39", "user": "ce2f4c",
+                    },
+                    {
+                        "status": "Failed", "vc": "11cb48", "jobid": "application_1506638472019_14201", "attempts": [],
+                        "submitted_time": "2017-10-08 02:11:39", "user": "ce2f4c",
+                    },
+                ],
+                indent=4,
+            ),
+            "cluster_gpu_util": f"time,machineId,{','.join(f'gpu{gpu}_util' for gpu in range(8))}\n"
+            "2017-10-03 00:08:00 PDT,m29,60.8,99.366666667,100.0,63.333333333,100.0,100.0,100.0,100.0,\n"
+            "2017-12-03 00:08:00 PST,m29,NA,NA,0.0,0.5,30,100.0,100.0,,\n",
+            "cluster_cpu_util": "time, machine_id, cpu_util\n2017-11-27 00:04:00 PST,m29,31.845\n2017-11-27 00:05:00 PST,m29,NA\n",
+            "cluster_mem_util": "time, machine_id, mem_total, mem_free\n2017-10-03 00:06:00 PDT,m29,528272672.0,2030730.6667\n"
+            "2017-10-03 00:07:00 PDT,m29,NA,NA\n",
+            "cluster_machine_list": "machineId, number of GPUs, single GPU mem\nm31,8, 24GB\nm51,2, 12GB\n",
+        }.items()
+    },
+    "alibaba-microservices-2021": {
+        "Node_0.tar.gz": "timestamp,nodeid,cpu_utilization,memory_utilization\n"
+        "1000,ff1fb31957db767c5be4de2855488f128532efc2df0a673c6fa3e7718d10f355,0.7236219289416774,0.738378997619996\n",
+        "MSResource_0.tar.gz": "timestamp,msname,msinstanceid,nodeid,cpu_utilization,memory_utilization\n"
+        f"0,{'9' * 64},{'4' * 64},{'e' * 64},0.1299166666654249,0.6126489639282227\n",
+        # As users show its header.
+        "MSResource_1.tar.gz": ",msname,msinstanceid,nodeid,instance_cpu_usage,instance_memory_usage,timestamp\n"
+        f"0,{'9' * 64},{'4' * 64},{'e' * 64},0.13,0.61,3600000\n1,{'9' * 64},{'5' * 64},{'e' * 64},0.23,0.61,3600000\n",
+        "MSRTQps_0.tar.gz": "timestamp,msname,msinstanceid,metrics,value\n"
+        f"6600000,{'1' * 64},{'0' * 64},consumerRPC_RT,9.14142215173143\n",
+        "MSRTQps_1.tar.gz": f",timestamp,msname,msinstanceid,metric,value\n0,60000,{'1' * 64},{'0' * 64},providerRPC_MCR,2.5\n",
+        "MSCallGraph_0.tar.gz": ",traceid,timestamp,rpcid,um,rpctype,dm,interface,rt\n"
+        f"0,015101cd15919399974329000e,16397576,0.1.1.2.50,{'3' * 64},rpc,{'b' * 64},{'a' * 64},13\n"
+        f"1,015101cd15919399974329000e,16397577,0.1.1.2.50,{'3' * 64},rpc,(?),{'a' * 64},-12.0\n",
+    },
+    "azure-functions-2019": _functions_2019(),
+    "burstgpt-2024": {
+        "BurstGPT_1.csv": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\r\n"
+        "5,ChatGPT,472,18,490,Conversation log\r\n45,ChatGPT,1087,230,1317,Conversation log\r\n"
+        "118,GPT-4,417,276,693,Conversation log\r\n",
+        **{
+            name: "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+            "19440110.0,1722ac82-0a46-4bf0-aa08-89794e7a2b3f,43,GPT-4,906,446,1352,Conversation log\n"
+            "19440161.0,,2,ChatGPT,36,29,65,API log\n"
+            for name in ("BurstGPT_3.csv", "BurstGPT_without_fails_3.csv")
+        },
+        "BurstGPT_without_fails_1.csv": "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+        "5,ChatGPT,472,18,490,Conversation log\n45,ChatGPT,1087,230,1317,Conversation log\n",
+    },
     "azure-functions-2021": {
         "AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt": "app,func,end_timestamp,duration\n"
         f"{'7' * 64},{'3' * 64},5160.142570018768,0.134\n{'1' * 64},{'c' * 64},5161.280997037888,42.356\n",
@@ -261,7 +380,7 @@ TRACES: dict[str, dict[str, Any]] = {
 
 def made(trace: str) -> Path:
     """A source with the files of a trace."""
-    source = Path("source")
+    source, tars = Path("source"), dict[str, list[tuple[str, bytes]]]()
     for name, content in TRACES[trace].items():
         data = content.encode() if isinstance(content, str) else _parquet(content)
         if name.endswith(".tar.gz"):
@@ -271,6 +390,10 @@ def made(trace: str) -> Path:
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
             data = held.getvalue()
+        archive_name, is_member, member_name = name.partition(".tar.xz/")
+        if is_member:
+            tars.setdefault(f"{archive_name}.tar.xz", []).append((member_name, data))
+            continue
         archive_name, is_member, member_name = name.partition(".zip/")
         path = source / (f"{archive_name}.zip" if is_member else name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -279,6 +402,13 @@ def made(trace: str) -> Path:
                 zipped.writestr(member_name, data)
         else:
             path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    source.mkdir(exist_ok=True)
+    for name, members in tars.items():
+        with tarfile.open(source / name, "w:xz") as archive:
+            for member_name, data in members:
+                member = tarfile.TarInfo(member_name)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
     return source
 
 
@@ -292,6 +422,8 @@ def _parquet(rows: list[Row]) -> bytes:
 def _rows(content: str | list[Row]) -> int:
     if isinstance(content, list):
         return len(content)
+    if content.startswith("["):
+        return len(json.loads(content))
     return len(content.strip().splitlines()) - content.startswith(HEADERS)
 
 

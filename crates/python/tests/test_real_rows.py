@@ -41,6 +41,11 @@ SOURCES = [
     ("Alibaba GenAI 2026, first 1,499 rows of two tables", "next/alibaba-genai-2026", {}),
     ("Alibaba spot GPU 2026, the nodes", "next/alibaba-spot-gpu-2026", {}),
     ("Azure Functions 2021, six rows", "next/azure-functions-2021", {}),
+    ("Azure Functions 2019, three rows of durations", "next/azure-functions-2019", {}),
+    ("Azure VM noise, 1,499 runs of a benchmark", "next/azure-vm-noise-2024", {}),
+    ("Philly, the publisher's examples", "next/philly", {}),
+    ("BurstGPT, the first four rows of the third file", "next/burstgpt", {}),
+    ("Alibaba microservices 2021, one call", "next/alibaba-microservices", {"MSCallGraph_0.csv": "MSCallGraph_0.csv"}),
     ("Helios, three rows", "next/helios", {"cluster_log.csv": "Venus/cluster_log.csv"}),
     ("Acme, two rows of Kalos", "next/acme", {}),
 ]

@@ -347,6 +347,8 @@ pub struct Csv {
     pub bom: bool,
     /// Whether spaces and tabs around a field aren't part of it.
     pub trim: bool,
+    /// Whether a separator at the end of a line ends its last field, and begins no other.
+    pub trailing: bool,
 }
 
 impl Csv {
@@ -358,7 +360,17 @@ impl Csv {
         comment: None,
         bom: false,
         trim: false,
+        trailing: false,
     };
+
+    /// Whether one byte separates fields, and nothing else is beside them.
+    #[must_use]
+    pub fn one_byte(self) -> Option<u8> {
+        match self.separator {
+            Separator::Byte(separator) if !self.trim && !self.trailing => Some(separator),
+            _ => None,
+        }
+    }
 
     /// The fields of a line without its ending.
     ///
@@ -370,8 +382,14 @@ impl Csv {
     /// let padded = Csv { trim: true, ..Csv::PLAIN };
     /// let fields: Vec<_> = padded.fields(b" 1,\t23, ").collect();
     /// assert_eq!(fields, [1..2, 4..6, 8..8]);
+    /// let trailing = Csv { trailing: true, ..Csv::PLAIN };
+    /// assert_eq!(trailing.fields(b"1,,").collect::<Vec<_>>(), [0..1, 2..2]);
     /// ```
     pub fn fields(self, line: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let line = match self.trailing {
+            true => self.separator.without_last(line),
+            false => line,
+        };
         let fields = self.separator.fields(line);
         fields.map(move |field| match self.trim {
             true => without_blanks(line, field),

@@ -32,6 +32,9 @@ pub struct Naming {
     pub captures: Vec<Capture>,
     /// The number of the first part.
     pub first: u32,
+    /// Whether not every value of a capture was published with every value of the others, so that which files are missing
+    /// can't be told; only how many.
+    pub is_sparse: bool,
 }
 
 impl Naming {
@@ -41,6 +44,7 @@ impl Naming {
         also: Vec::new(),
         captures: Vec::new(),
         first: 0,
+        is_sparse: false,
     };
 }
 
@@ -228,7 +232,7 @@ impl Naming {
     #[must_use]
     pub fn count(&self) -> Option<u32> {
         let pattern = self.patterns.first()?;
-        if pattern.pieces.contains(&Piece::Number) || self.begins_anywhere() {
+        if pattern.pieces.contains(&Piece::Number) || self.begins_anywhere() || self.is_sparse {
             return None;
         }
         u32::try_from(self.places()).ok()
@@ -399,7 +403,7 @@ impl Naming {
                 u32::try_from(self.patterns.len()).unwrap_or(u32::MAX),
             );
         }
-        let total = match self.has_range() {
+        let total = match self.has_range() || self.is_sparse {
             true => reading.total,
             false => Some(reading.total.unwrap_or(count)),
         };
@@ -435,6 +439,7 @@ mod tests {
             also: Vec::new(),
             captures: capture(&["a", "ab", "default"]),
             first,
+            is_sparse: false,
         }
     }
 

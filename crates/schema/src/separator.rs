@@ -65,6 +65,16 @@ impl Separator {
         }
     }
 
+    /// A line without the separator at its end, if it has one there.
+    pub(crate) fn without_last(self, line: &[u8]) -> &[u8] {
+        let rest = match self {
+            Self::Byte(byte) => line.strip_suffix(&[byte]),
+            Self::Text(text) => line.strip_suffix(&*text),
+            Self::Blanks => None,
+        };
+        rest.unwrap_or(line)
+    }
+
     /// Its usual spelling: between the names of a header, for example.
     #[must_use]
     pub fn text(self) -> String {

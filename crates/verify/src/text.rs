@@ -342,13 +342,17 @@ fn by_name(order: &FieldOrder, names: &[&[u8]]) -> std::result::Result<FieldOrde
     let mut absent: BTreeSet<&str> = BTreeSet::new();
     for field in &order.fields {
         let name = field.content();
-        match places.remove(name.as_bytes()).as_deref() {
-            Some([place]) => fields[*place] = Some(field.clone()),
-            None if field.column.spelling.may_be_absent => {
+        let found = field
+            .names()
+            .filter_map(|name| places.remove(name.as_bytes()));
+        let found: Vec<usize> = found.flatten().collect();
+        match found[..] {
+            [place] => fields[place] = Some(field.clone()),
+            [] if field.column.spelling.may_be_absent => {
                 absent.insert(&field.column.name);
             }
-            None => return Err(format!("has a header without '{name}'")),
-            Some(_) => return Err(format!("has a header with '{name}' twice")),
+            [] => return Err(format!("has a header without '{name}'")),
+            _ => return Err(format!("has a header with '{name}' twice")),
         }
     }
     let mut found = fields.iter().flatten();
@@ -453,6 +457,9 @@ impl FieldSplitter {
     /// The fields of a row, which is given without its line end.
     fn split(&mut self, row: &[u8]) -> std::result::Result<&ByteRecord, String> {
         self.split_whole(row)?;
+        if self.csv.trailing && self.record.len() > 1 && self.record.iter().last() == Some(b"") {
+            self.record.truncate(self.record.len() - 1);
+        }
         if self.csv.trim {
             let trimmed = self.record.iter().map(|field| {
                 let is_blank = |byte: &u8| b" \t".contains(byte);

@@ -87,7 +87,7 @@ impl<'a> Beginning<'a> {
     /// isn't that, and the message says what is there instead.
     fn find_columns(&mut self, header: &ByteRecord, accepts_index: bool) -> Result<()> {
         let order = &self.order;
-        let known: BTreeSet<Cow<'_, str>> = order.fields.iter().map(Field::content).collect();
+        let known: BTreeSet<Cow<'_, str>> = order.fields.iter().flat_map(Field::names).collect();
         let is_known = |name: &[u8]| str::from_utf8(name).is_ok_and(|name| known.contains(name));
         if !header.iter().any(is_known) {
             return Ok(());

@@ -39,6 +39,10 @@ pub(super) fn plan_table(
         }
         check_numbers(request, found, &table, parts)?;
         notes.extend(counted.note_unknown(found, trace));
+        if table.naming.is_sparse {
+            notes.extend(counted.note_sparse(request, parts)?);
+            continue;
+        }
         let there = parts.iter().map(|part| part.key);
         let gaps = gaps(counted.cell, there, counted.numbers());
         let gaps: Vec<PartKey> = gaps.filter(|gap| selected(gap.file_number)).collect();
@@ -93,8 +97,10 @@ pub(super) fn are_missing(table: &Table, gaps: &[PartKey], total: u32) -> Error 
     };
     Error::new(ErrorKind::Failed, reason)
         .field(&*table.name)
-        .hint("download them, or pass --allow-missing to convert the others")
+        .hint(DOWNLOAD_THEM)
 }
+
+const DOWNLOAD_THEM: &str = "download them, or pass --allow-missing to convert the others";
 
 /// How many parts a table has, in one cell.
 struct Counted<'a> {
@@ -161,6 +167,28 @@ impl<'a> Counted<'a> {
                 several(published.into(), "part")
             )),
             (None, _) => None,
+        }
+    }
+
+    /// Says how many parts are missing of a table whose names don't say which.
+    ///
+    /// # Errors
+    /// Unless some may be missing, or not all are asked for.
+    fn note_sparse(&self, request: &Request, parts: &[FoundPart]) -> Result<Option<String>> {
+        let Some(known) = self.known else {
+            return Ok(None);
+        };
+        let there = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+        let Some(missing) = known.checked_sub(there).filter(|&missing| missing > 0) else {
+            return Ok(None);
+        };
+        let reason = format!("{missing} of {known} files are missing; their names don't say which");
+        match request.allow_missing {
+            true => Ok(Some(format!("{}: {reason}", self.table.name))),
+            false => Err(Error::new(ErrorKind::Failed, reason)
+                .field(&*self.table.name)
+                .hint(DOWNLOAD_THEM)
+                .at(&request.source)),
         }
     }
 

@@ -13,7 +13,7 @@ use tracelake_source::Magic;
 
 use crate::bad_row::ARRAY;
 use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{FoundSource, FoundTable, draft_it};
+use crate::discover::{FoundSource, FoundTable, archive_of, draft_it};
 use crate::fit::{Fit, Head, Level, exported_table, fit};
 use crate::lake_file::{Writer, read_footer, source_damaged};
 
@@ -340,6 +340,15 @@ pub(super) fn recognise(
         Some(table) => TRACES.with_table(table).filter(fits).collect(),
         None => TRACES.iter().filter(fits).collect(),
     };
+    let paths = found.tables.iter().flat_map(|table| &table.parts);
+    for path in paths.map(|part| &*part.file.path) {
+        // Tables of two traces may have one name, and an archive is published by one of them.
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let publishes = |trace: &&'static Arc<Trace>| archive_of(trace, name).is_some();
+        if candidates.iter().any(&publishes) {
+            candidates.retain(&publishes);
+        }
+    }
     if candidates.is_empty() {
         if let Some((table, file)) = export_as_part(found) {
             return Err(not_published_so(table, &file));

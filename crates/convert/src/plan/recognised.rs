@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{SourceForm, unknown_table};
-use tracelake_schema::{Table, Trace};
+use tracelake_schema::{Files, Table, Trace};
 
 use super::{Request, cells, recognise};
 use crate::discover::schema_csv::SchemaCsv;
@@ -24,7 +24,11 @@ impl Recognised {
     pub(super) fn read(context: &Context, request: &Request) -> Result<Self> {
         let mut found = discover::discover(&request.source, request.trace.as_ref())?;
         // Other traces have files of this name, which mean something else.
-        let is_ours = request.trace.as_ref().is_none_or(|trace| trace.in_parts());
+        let mut here = found.tables.iter();
+        let is_ours = match &request.trace {
+            Some(trace) => trace.in_parts(),
+            None => here.any(|table| table.files == Files::Parts),
+        };
         found.schema_csv &= is_ours;
         let schema_csv = match found.schema_csv {
             true => Some(SchemaCsv::read(&found.root.join(discover::SCHEMA_CSV))?),

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use tracelake_core::fault::Fault;
 use tracelake_core::line_ending::LineEnding;
-use tracelake_schema::Separator;
 
 use crate::reject::Reject;
 use line_form::shape_fault;
@@ -59,13 +58,10 @@ impl Records {
             "a chunk is shorter than 4 GiB"
         );
         assert!(fields > 0, "a record has a field");
-        let separator = match form.csv.separator {
-            Separator::Byte(separator) if !form.csv.trim => separator,
-            _ => {
-                self.begin(fields, Arrangement::spans(fields), form);
-                self.split_lines(chunk, form);
-                return;
-            }
+        let Some(separator) = form.csv.one_byte() else {
+            self.begin(fields, Arrangement::spans(fields), form);
+            self.split_lines(chunk, form);
+            return;
         };
         self.begin(fields, Arrangement::neighbours(fields), form);
         #[cfg(target_arch = "x86_64")]

@@ -137,6 +137,9 @@ impl TableFacts {
         let cut = self.parts.iter().find_map(|part| part.of);
         let parts = cut.unwrap_or_else(|| options.published_parts(table, self.cell()));
         let first = table.naming.first;
+        if table.naming.is_sparse {
+            return parts > 0 && u32::try_from(numbers.len()) == Ok(parts);
+        }
         let whole = first..first.saturating_add(parts);
         !numbers.is_empty() && numbers.into_iter().eq(whole)
     }

@@ -13,7 +13,7 @@ from ._paths import StrPath
 
 class ConvertOptions(TypedDict, total=False):
     trace: str | None
-    """Name of the trace: acme-2023, alibaba-2018, alibaba-genai-2026, alibaba-gpu-2020, alibaba-gpu-2023, alibaba-gpu-2025, alibaba-gpu-2026, alibaba-maas-2026, alibaba-microservices-2022, alibaba-spot-gpu-2026, azure-functions-2021, azure-llm-2023, azure-llm-2024, azure-lmm-2025, azure-vm-2017, azure-vm-2019, borg-2019, google-2011-v2.1, google-2011-v2, google-power-2019, helios-2020, mooncake-2025, qwen-bailian-2025; or a description of another trace, for example ./my-trace.toml [default: recognised from file names, first rows and schema.csv]"""
+    """Name of the trace: acme-2023, alibaba-2017, alibaba-2018, alibaba-genai-2026, alibaba-gpu-2020, alibaba-gpu-2023, alibaba-gpu-2025, alibaba-gpu-2026, alibaba-maas-2026, alibaba-microservices-2021, alibaba-microservices-2022, alibaba-spot-gpu-2026, azure-functions-2019, azure-functions-2021, azure-llm-2023, azure-llm-2024, azure-lmm-2025, azure-vm-2017, azure-vm-2019, azure-vm-noise-2024, borg-2019, burstgpt-2024, google-2011-v2.1, google-2011-v2, google-power-2019, helios-2020, mooncake-2025, philly-2017, qwen-bailian-2025; or a description of another trace, for example ./my-trace.toml [default: recognised from file names, first rows and schema.csv]"""
     cell: str | None
     """Cell that SRC belongs to, for a trace published by cell, for example a [default: taken from the name of the directory or bucket]"""
     tables: str | Iterable[str] | None

@@ -103,6 +103,7 @@ impl Shared {
             let read = self.column(column, &of_table, traces);
             let mut read = read.within_named(&column.name)?;
             may_be_absent(column, table).within_named(&column.name)?;
+            also(column, table).within_named(&column.name)?;
             let capture = capture(column, table, read.kind);
             read.spelling.capture = capture.within_named(&column.name)?;
             read.spelling.run = run(column, table).within_named(&column.name)?;
@@ -257,9 +258,12 @@ fn contents(table: &TableSpec, columns: &[Arc<Column>]) -> Result<()> {
     if header(table) == Header::InOrder {
         return Ok(());
     }
-    let alone = columns.iter().filter(|it| it.spelling.run.is_none());
-    let alone = alone.map(|column| Cow::Borrowed(&*column.content));
-    let names: Vec<Cow<'_, str>> = alone.chain(runs().flat_map(Run::names)).collect();
+    let mut names: Vec<Cow<'_, str>> = runs().flat_map(Run::names).collect();
+    for column in columns.iter().filter(|it| it.spelling.run.is_none()) {
+        let also = column.spelling.also.iter();
+        names.push(Cow::Borrowed(&*column.content));
+        names.extend(also.map(|name| Cow::Borrowed(&**name)));
+    }
     unique("content", names.iter().map(|name| &**name))
 }
 
@@ -305,6 +309,26 @@ fn may_be_absent(column: &ColumnSpec, table: &TableSpec) -> Result<()> {
         "may_be_absent: such a column is not mandatory, and has no capture"
     );
     Ok(())
+}
+
+/// Checks the other names of a column in a header.
+fn also(column: &ColumnSpec, table: &TableSpec) -> Result<()> {
+    let has = |column: &ColumnSpec| !column.also.is_empty();
+    ensure!(
+        !column.field.iter().any(has),
+        "also: a header has no fields of structs and lists"
+    );
+    if !has(column) {
+        return Ok(());
+    }
+    ensure!(
+        header(table) == Header::ByName && column.columns.is_none() && column.capture.is_none(),
+        "also: only with header = \"by-name\" in [table.csv], and of a column that is one of the file"
+    );
+    column
+        .also
+        .iter()
+        .try_for_each(|name| printable(name).map(drop))
 }
 
 /// The capture of the file's name that a column names.

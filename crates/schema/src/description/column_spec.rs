@@ -39,6 +39,9 @@ pub(super) struct ColumnSpec {
     pub(super) name: Name,
     /// The publisher's name, which a header has.
     pub(super) content: Option<Name>,
+    /// Other names that a header has in its place.
+    #[serde(default)]
+    pub(super) also: Vec<String>,
     /// How a field is read.
     #[cfg_attr(test, schemars(schema_with = "super::words::kinds"))]
     pub(super) kind: String,

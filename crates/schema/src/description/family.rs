@@ -170,6 +170,10 @@ fn archives(list: &[Archive], tables: &[&TableSpec]) -> Result<Vec<Archive>> {
         list.is_empty() || !dated.any(|name| name.contains("{date}")),
         "names with {{date}} are those of files, not of members of an archive"
     );
+    ensure!(
+        list.is_empty() || !tables.iter().any(|table| table.sparse),
+        "a table that is sparse has files, and no members of an archive"
+    );
     let archives = list.iter().map(|archive| {
         if let Some(name) = &archive.table {
             let known = tables.iter().any(|table| *table.name == **name);

@@ -110,11 +110,17 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
             .any(|pattern| pattern.pieces.contains(&Piece::Capture(index)));
         ensure!(is_used, "captures: no name has {{{}}}", capture.name);
     }
+    let is_alone = patterns.len() == 1 && !has_number_or_day(&patterns);
+    ensure!(
+        !spec.sparse || is_named && is_alone && !captures.is_empty(),
+        "sparse: only with one name, whose captures number the files: without {{n}} and {{date}}"
+    );
     let naming = Naming {
         patterns,
         also,
         captures,
         first: spec.first.unwrap_or(0),
+        is_sparse: spec.sparse,
     };
     ensure!(
         naming.places() <= u64::from(MOST_PARTS),
@@ -122,6 +128,11 @@ pub(super) fn naming(spec: &TableSpec) -> Result<Naming> {
         naming.places()
     );
     Ok(naming)
+}
+
+fn has_number_or_day(patterns: &[NamePattern]) -> bool {
+    let mut pieces = patterns.iter().flat_map(|pattern| &pattern.pieces);
+    pieces.any(|piece| matches!(piece, Piece::Number | Piece::Date))
 }
 
 /// A range such as `00..23`: as many digits as there are in front, and more if there must be.
@@ -301,10 +312,11 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         spec.syntax == Syntax::Csv || is_quoted,
         "csv: only for syntax = \"csv\", or with header = \"by-name\" for syntax = \"quoted-csv\""
     );
-    let of_lines = csv.separator.is_some() || csv.comment.is_some() || csv.bom || csv.trim;
+    let of_lines =
+        csv.separator.is_some() || csv.comment.is_some() || csv.bom || csv.trim || csv.trailing;
     ensure!(
         !is_quoted || !of_lines,
-        "csv: separator, comment, bom and trim are for syntax = \"csv\""
+        "csv: separator, comment, bom, trim and trailing are for syntax = \"csv\""
     );
     ensure!(
         csv.extra == Extra::Refuse || header == Header::ByName,
@@ -328,6 +340,10 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         !csv.trim || separator != Separator::Blanks,
         "csv: trim: separator = \"{BLANKS}\" leaves no blanks around a field"
     );
+    ensure!(
+        !csv.trailing || separator != Separator::Blanks,
+        "csv: trailing: with separator = \"{BLANKS}\", blanks at the end of a line begin no field anyway"
+    );
     Ok(Csv {
         header,
         extra: csv.extra,
@@ -335,6 +351,7 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         comment,
         bom: csv.bom,
         trim: csv.trim,
+        trailing: csv.trailing,
     })
 }
 

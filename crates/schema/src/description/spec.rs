@@ -178,6 +178,9 @@ pub(super) struct TableSpec {
     pub(super) also: Vec<String>,
     /// The number of the first part.
     pub(super) first: Option<u32>,
+    /// Whether some values of captures have no file together.
+    #[serde(default)]
+    pub(super) sparse: bool,
     /// The values of captures in the names.
     #[serde(default)]
     pub(super) captures: BTreeMap<String, ValuesSpec>,
@@ -269,6 +272,9 @@ pub(super) struct CsvSpec {
     /// Whether blanks around a field aren't part of it.
     #[serde(default)]
     pub(super) trim: bool,
+    /// Whether a separator at the end of a line begins no field.
+    #[serde(default)]
+    pub(super) trailing: bool,
     /// Spellings of NULL.
     #[serde(default)]
     pub(super) null: Vec<String>,

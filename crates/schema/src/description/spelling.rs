@@ -91,6 +91,7 @@ impl OfTable {
             integral_floats: column.integral_floats,
             numbers: column.numbers,
             run: None,
+            also: column.also.as_slice().into(),
             may_be_absent: column.may_be_absent,
             capture: None,
         })

@@ -153,6 +153,8 @@ pub struct Spelling {
     pub zones: Arc<[(String, i64)]>,
     /// The columns of a file that are the items of this list; otherwise, it is one field.
     pub run: Option<Run>,
+    /// Other names that the header of a file may have in place of [`Column::content`].
+    pub also: Arc<[String]>,
     /// Whether the header of a file may lack the column, which is then NULL in all of its rows.
     pub may_be_absent: bool,
     /// The capture of the file's name that is the value of the column in all of its rows; the file has no such field.

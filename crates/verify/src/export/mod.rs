@@ -182,6 +182,11 @@ impl Export<'_> {
         let facts = manifest.tables.iter();
         let facts = facts.filter(|facts| facts.name == self.asked.table.name);
         let mut parts: Vec<&PartFacts> = facts.flat_map(|facts| &facts.parts).collect();
+        if parts.is_empty() {
+            let reason = format!("the lake has no part of {}", self.asked.table.name);
+            return Err(Error::new(ErrorKind::Usage, reason)
+                .hint("convert the files of that table into it, too"));
+        }
         if let Some(service) = &self.asked.options.service {
             parts.retain(|part| match self.asked.service_of(part) {
                 Some(other) if other != *service => !self.services.insert(other),

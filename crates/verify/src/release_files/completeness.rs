@@ -137,7 +137,11 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         let known = manifest.origin.options.published_parts(table, cell);
         let total = total(table, &parts, Some(known).filter(|_| is_published));
         let numbers = parts.iter().map(|part| part.file_number);
-        let missing = missing(&parts, table.naming.first_of(numbers), total);
+        let mut missing = missing(&parts, table.naming.first_of(numbers), total);
+        if table.naming.is_sparse {
+            // Which ones they are isn't known; the number of rows says whether some are.
+            missing.clear();
+        }
         let rows_in = parts.iter().map(|part| part.rows_in);
         let read = rows_in.fold(0, u64::saturating_add);
         let gap = match published {

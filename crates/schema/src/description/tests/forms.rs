@@ -251,6 +251,10 @@ fn mistakes_in_names_are_explained() {
         &SMALL.replacen("parts = 1", "parts = 1\nfirst = 1", 1),
         "captures, first and also are for",
     );
+    wrong(
+        &SMALL.replacen("parts = 1", "parts = 1\nsparse = true", 1),
+        "sparse: only with one name, whose captures number the files",
+    );
     let whole = "files = \"whole\"\nnames = [\"{n}.csv\"]";
     wrong(
         &SMALL.replacen("parts = 1", whole, 1),
@@ -312,6 +316,10 @@ fn the_form_of_lines_is_read_and_checked() {
         (
             "separator = \"blanks\"\ntrim = true",
             "csv: trim: separator = \"blanks\" leaves no blanks around a field",
+        ),
+        (
+            "separator = \"blanks\"\ntrailing = true",
+            "csv: trailing: with separator = \"blanks\"",
         ),
     ] {
         wrong(&with(csv), message);

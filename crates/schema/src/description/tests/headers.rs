@@ -31,6 +31,13 @@ fn a_header_is_in_order_or_by_name() {
 }
 
 #[test]
+fn a_column_has_other_names_in_headers() {
+    let text = table("csv.header = \"by-name\"", ", also = [\"clouds\", \"\"]");
+    let columns = &parse(&text).unwrap()[0].tables[0].columns;
+    assert_eq!(*columns[1].spelling.also, ["clouds", ""]);
+}
+
+#[test]
 fn mistakes_about_headers_are_explained() {
     let absent = ", may_be_absent = true";
     let required = "required = \"Always.\"\ncsv.header = \"by-name\"";
@@ -45,6 +52,21 @@ fn mistakes_about_headers_are_explained() {
             "syntax = \"json\"",
             absent,
             "sky: may_be_absent: only with header = \"by-name\"",
+        ),
+        (
+            "csv.header = true",
+            ", also = [\"clouds\"]",
+            "sky: also: only with header = \"by-name\"",
+        ),
+        (
+            "csv.header = \"by-name\"",
+            ", also = [\"time\"]",
+            "the content time occurs twice",
+        ),
+        (
+            "csv.header = \"by-name\"",
+            ", also = [\"sky\"]",
+            "the content sky occurs twice",
         ),
         (
             required,
@@ -64,7 +86,7 @@ fn mistakes_about_headers_are_explained() {
         (
             "syntax = \"quoted-csv\"\ncsv = { header = \"by-name\", comment = \"#\" }",
             "",
-            "csv: separator, comment, bom and trim are for syntax = \"csv\"",
+            "csv: separator, comment, bom, trim and trailing are for syntax = \"csv\"",
         ),
         (
             "syntax = \"quoted-csv\"\ncsv.header = true",
