@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use crate::entry::{Entry, Listed, LocationKind, Tag, Tagged};
+use crate::entry::{Entry, Listed, LocationKind, Tag, Tagged, Version};
 use crate::url::Url;
 
 fn absent<T>() -> Result<T> {
@@ -43,12 +43,13 @@ impl Url {
 pub(crate) struct Download;
 
 impl Download {
-    pub(crate) fn new(_: Url) -> Self {
+    pub(crate) fn from(_: Url, _: u64) -> Self {
         Self
     }
 
     absent! {
         pub(crate) fn prefetch() -> ();
+        pub(crate) fn version(&Context) -> Version;
         pub(crate) fn read(&mut [u8], Option<&Context>) -> usize;
         pub(crate) fn confirm(&Context) -> Option<String>;
     }
