@@ -20,6 +20,8 @@ mod crash;
 mod described;
 mod doors;
 mod equal;
+#[cfg(all(unix, feature = "urls"))]
+mod fetch;
 mod figures;
 mod foreign;
 mod generate_parquet;

@@ -130,11 +130,8 @@ fn still_to_come(context: &Context, plan: &FetchPlan, directory: &Path) -> Resul
             continue;
         };
         let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-        for found in root.look_up(&names)? {
-            let file = files.iter().find(|file| file.name == found.path);
-            let so_far = file.map_or(0, |file| partial::size_so_far(&directory.join(&file.path)));
-            // A server that doesn't say it sends the largest number there is.
-            let size = Some(found.bytes).filter(|bytes| *bytes != u64::MAX);
+        for (file, size) in files.iter().zip(root.sizes(&names)?) {
+            let so_far = partial::size_so_far(&directory.join(&file.path));
             bytes = bytes.saturating_add(size.unwrap_or(0).saturating_sub(so_far));
         }
     }

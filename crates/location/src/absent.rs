@@ -34,6 +34,7 @@ impl Url {
         pub fn remove_all(&[String]) -> ();
         pub fn list_all() -> Vec<Listed>;
         pub fn look_up(&[String]) -> Vec<Listed>;
+        pub fn sizes(&[String]) -> Vec<Option<u64>>;
         pub fn upload() -> Upload;
     }
 }
