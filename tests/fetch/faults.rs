@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::path::Path;
+
+use tracelake_fetch::CONNECTIONS;
 
 use super::{MOON, PART, Station, below, damaged, moon, serve, sums};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
@@ -382,7 +383,7 @@ fn a_secret_of_the_url_is_in_no_message_and_no_file() {
 
 /// Many small files.
 #[test]
-fn many_files_are_fetched_within_the_number_of_connections() {
+fn many_small_files_are_fetched() {
     const FILES: usize = 1_000;
     let description = MOON.replace("parts = 3", &format!("parts = {FILES}"));
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
@@ -397,5 +398,23 @@ fn many_files_are_fetched_within_the_number_of_connections() {
     station.fetch(&["--tables", "jobs"]).exits(0);
     files.insert("SHA256SUM".to_owned(), sums(&files).into_bytes());
     assert!(station.files() == files);
-    assert!(Path::new(&station.dir()).exists());
+}
+
+/// Four large files at a time, and three ranges of each.
+#[test]
+fn connections_are_within_the_stated_number() {
+    const FILES: usize = 12;
+    let description = MOON.replace("parts = 3", &format!("parts = {FILES}"));
+    let large = moon()[PART].clone();
+    let file = |it| format!("jobs/part-{it:05}-of-{FILES:05}.csv.gz");
+    let files = (0..FILES)
+        .map(|number| (file(number), large.clone()))
+        .collect();
+    let mut served = below("moon", &files);
+    served.insert("moon/SHA256SUM".to_owned(), sums(&files).into_bytes());
+    let server = Server::start(served, |_| Answer::Well);
+    let station = Station::new(&server, &description);
+    station.fetch(&["--tables", "jobs"]).exits(0);
+    let most = server.most_open();
+    assert!((2..=CONNECTIONS).contains(&most), "{most}");
 }

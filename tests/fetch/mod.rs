@@ -1,6 +1,7 @@
 //! `tracelake fetch`: files from servers on loopback, and what is on disk afterwards.
 
 mod faults;
+mod https;
 mod listed;
 mod places;
 mod resumed;

@@ -130,9 +130,11 @@ fn still_to_come(context: &Context, plan: &FetchPlan, directory: &Path) -> Resul
             continue;
         };
         let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-        for (file, size) in files.iter().zip(root.sizes(&names)?) {
-            let so_far = partial::size_so_far(&directory.join(&file.path));
-            bytes = bytes.saturating_add(size.unwrap_or(0).saturating_sub(so_far));
+        for (files, names) in files.chunks(CONNECTIONS).zip(names.chunks(CONNECTIONS)) {
+            for (file, size) in files.iter().zip(root.sizes(names)?) {
+                let so_far = partial::size_so_far(&directory.join(&file.path));
+                bytes = bytes.saturating_add(size.unwrap_or(0).saturating_sub(so_far));
+            }
         }
     }
     for file in left {

@@ -310,7 +310,7 @@ impl Listing {
         let parts = request.parts.as_ref();
         let is_of_part = number.is_none_or(|it| parts.is_none_or(|parts| parts.contains(it)));
         let is_of_table = of.is_none_or(|of| of == table.name);
-        if !(is_of_table && is_of_form && is_of_cell && is_of_part) || !is_relative(in_cell) {
+        if !(is_of_table && is_of_form && is_of_cell && is_of_part && is_relative(in_cell)) {
             return None;
         }
         let directory = cells
