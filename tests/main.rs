@@ -21,6 +21,8 @@ mod described;
 mod doors;
 mod equal;
 mod export;
+#[cfg(all(unix, feature = "urls"))]
+mod fetch;
 mod figures;
 mod foreign;
 mod generate_parquet;

@@ -11,7 +11,7 @@ mod overlap;
 mod secrets;
 mod states;
 mod stops;
-mod trust;
+pub(crate) mod trust;
 
 use std::path::Path;
 use std::process::Command;

@@ -14,14 +14,21 @@ use super::with_stores;
 use tracelake_testkit::ended;
 
 /// A file beside this one. The certificate is for 127.0.0.1, and the key is for nothing but these tests.
-fn beside(name: &str) -> PathBuf {
+pub(crate) fn beside(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/urls")
         .join(name)
 }
 
-/// The port of a server that speaks TLS and has nothing, and the first lines of what it was asked.
-fn start() -> (u16, Arc<Mutex<Vec<String>>>) {
+/// The answer of a server that has nothing.
+pub(crate) const NOTHING: &[u8] =
+    b"HTTP/1.1 404 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+/// The port of a server that speaks TLS, and the first lines of what it was asked. `answer` returns the whole answer to
+/// such a line, after which the connection ends.
+pub(crate) fn start(
+    answer: impl Fn(&str) -> Vec<u8> + Send + 'static,
+) -> (u16, Arc<Mutex<Vec<String>>>) {
     let certificate = CertificateDer::from_pem_file(beside("trust.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(beside("trust.key")).unwrap();
     let ring = Arc::new(rustls::crypto::ring::default_provider());
@@ -49,9 +56,8 @@ fn start() -> (u16, Arc<Mutex<Vec<String>>>) {
             }
             if let Some(line) = String::from_utf8(request).unwrap().lines().next() {
                 known.lock().unwrap().push(line.to_owned());
-                let head = "HTTP/1.1 404 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
                 // A client may go away whenever it likes.
-                let _ = stream.write_all(head.as_bytes());
+                let _ = stream.write_all(&answer(line));
                 stream.conn.send_close_notify();
                 let _ = stream.flush();
             }
@@ -62,7 +68,7 @@ fn start() -> (u16, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 fn a_bundle_of_aws_is_trusted() {
-    let (port, asked) = start();
+    let (port, asked) = start(|_| NOTHING.into());
     let endpoint = format!("https://127.0.0.1:{port}");
     let inspect = |bundle: Option<PathBuf>| {
         let mut command = with_stores(&endpoint);

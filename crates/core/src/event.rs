@@ -67,6 +67,15 @@ pub enum Event {
         /// Rows of the part so far.
         rows: u64,
     },
+    /// `fetch` has a file, complete and checked.
+    Fetched {
+        /// Its path below the directory that is fetched to.
+        path: String,
+        /// Its size in bytes.
+        bytes: u64,
+        /// Whether it was there before.
+        kept: bool,
+    },
     /// Something worth knowing that doesn't stop the run.
     #[serde(skip)]
     Warning(String),

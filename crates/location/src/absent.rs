@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
-use crate::entry::{Entry, Listed, LocationKind, Tag, Tagged};
+use crate::entry::{Entry, Listed, LocationKind, Tag, Tagged, Version};
 use crate::url::Url;
 
 fn absent<T>() -> Result<T> {
@@ -34,6 +34,7 @@ impl Url {
         pub fn remove_all(&[String]) -> ();
         pub fn list_all() -> Vec<Listed>;
         pub fn look_up(&[String]) -> Vec<Listed>;
+        pub fn sizes(&[String]) -> Vec<Option<u64>>;
         pub fn upload() -> Upload;
     }
 }
@@ -43,12 +44,13 @@ impl Url {
 pub(crate) struct Download;
 
 impl Download {
-    pub(crate) fn new(_: Url) -> Self {
+    pub(crate) fn from(_: Url, _: u64) -> Self {
         Self
     }
 
     absent! {
         pub(crate) fn prefetch() -> ();
+        pub(crate) fn version(&Context) -> Version;
         pub(crate) fn read(&mut [u8], Option<&Context>) -> usize;
         pub(crate) fn confirm(&Context) -> Option<String>;
     }

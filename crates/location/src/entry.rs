@@ -61,6 +61,44 @@ impl Tag {
     }
 }
 
+/// What a server says of the bytes of an object, to see later whether they are still the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Version {
+    /// The size; `None` if the server doesn't say it.
+    pub bytes: Option<u64>,
+    /// The ETag.
+    pub etag: Option<String>,
+    /// When it was last changed, in seconds since 1970-01-01 00:00:00 UTC; 0 if the server doesn't say it.
+    pub modified: i64,
+}
+
+impl Version {
+    /// Whether two answers are about the same bytes. Without a size, and an ETag or a time, that can't be known, and the
+    /// answer is no.
+    ///
+    /// ```
+    /// use tracelake_location::Version;
+    ///
+    /// let tagged = |etag: &str| Version {
+    ///     bytes: Some(7),
+    ///     etag: Some(etag.to_owned()),
+    ///     modified: 0,
+    /// };
+    /// assert!(tagged("\"a\"").is_same(&tagged("\"a\"")));
+    /// assert!(!tagged("\"a\"").is_same(&tagged("\"b\"")));
+    /// assert!(!Version::default().is_same(&Version::default()));
+    /// ```
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_strong = |tag: &String| !tag.starts_with("W/");
+        let names_bytes = self.etag.as_ref().is_some_and(is_strong);
+        let has_time = self.modified != 0 && self.modified == other.modified;
+        self.bytes.is_some()
+            && (self.bytes, &self.etag) == (other.bytes, &other.etag)
+            && (names_bytes || has_time)
+    }
+}
+
 /// The error for a small file that isn't one.
 pub(crate) fn too_large(limit: u64) -> Error {
     let reason = format!("is larger than {limit} bytes; such a file never is");

@@ -27,7 +27,7 @@ mod remote;
 mod url;
 
 pub use disk::{free_bytes, open_file};
-pub use entry::{Entry, Listed, LocationKind, Tag, Tagged};
+pub use entry::{Entry, Listed, LocationKind, Tag, Tagged, Version};
 pub use listing::{Listing, SUMS_LIMIT, checksum_line};
 pub use location::Location;
 pub use random_access::RandomAccess;

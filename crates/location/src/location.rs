@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
@@ -185,7 +185,24 @@ impl Location {
                 }
                 file => file?.into(),
             }),
-            Self::Url(url) => Bytes::Url(Box::new(Download::new(url.clone()))),
+            Self::Url(url) => Bytes::Url(Box::new(Download::from(url.clone(), 0))),
+        }))
+    }
+
+    /// Opens the file to read it from a byte on, such as the one after those that an earlier run has read. The bytes of a
+    /// URL are asked for by the first read or by [`Reader::version`], which says whether it is still the same object.
+    ///
+    /// # Errors
+    /// If there is no such file on disk, or it can't be opened.
+    pub fn open_from(&self, start: u64) -> Result<Reader> {
+        Ok(Reader(match self {
+            Self::Disk(path) => {
+                let failed = |error| Error::io("read", path, error);
+                let mut file = open_file(path)?;
+                file.seek(SeekFrom::Start(start)).map_err(failed)?;
+                Bytes::Disk(file.into())
+            }
+            Self::Url(url) => Bytes::Url(Box::new(Download::from(url.clone(), start))),
         }))
     }
 

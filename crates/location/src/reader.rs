@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 
+use crate::entry::Version;
 use crate::pieces::Pieces;
 use crate::remote::Download;
 
@@ -47,6 +48,19 @@ impl Reader {
         match &mut self.0 {
             Bytes::Disk(_) => Ok(()),
             Bytes::Url(download) => download.prefetch(),
+        }
+    }
+
+    /// What the server says of the object that is read; asks for the first bytes if that wasn't done. `None` for a file on
+    /// disk.
+    ///
+    /// # Errors
+    /// If the server doesn't answer, or there is no such object;
+    /// [`ErrorKind::Stopped`](tracelake_core::error::ErrorKind::Stopped) if the context is cancelled.
+    pub fn version(&mut self, context: &Context) -> Result<Option<Version>> {
+        match &mut self.0 {
+            Bytes::Disk(_) => Ok(None),
+            Bytes::Url(download) => download.version(context).map(Some),
         }
     }
 

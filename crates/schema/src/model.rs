@@ -137,10 +137,19 @@ pub struct Archive {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedAt {
-    /// The URL, such as `gs://bucket`, without a slash at its end.
+    /// The URL, such as `gs://bucket`, without a slash at its end: of a bucket, of a directory, or of one file.
     pub url: String,
     /// The content there.
     pub doc: String,
+    /// The tables whose files are there; empty for all that no other location names.
+    #[serde(default)]
+    pub tables: Vec<String>,
+    /// Whether a `SHA256SUM` there has the digest of each file. On a web server, it also lists the files; without it, they
+    /// have the names that the description says.
+    #[serde(default)]
+    pub sha256sum: bool,
+    /// Why the files can't be fetched from there by a program, if they can't.
+    pub not_fetched: Option<String>,
 }
 
 /// A table derived from another table of the lake.

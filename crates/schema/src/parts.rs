@@ -67,6 +67,45 @@ impl Table {
         }
     }
 
+    /// The names of its published files, in a cell if one is given; `None` if their number isn't known.
+    ///
+    /// ```
+    /// use tracelake_schema::{Files, Table};
+    ///
+    /// let mut table = Table::plain("jobs", []);
+    /// assert_eq!(table.file_names(None).unwrap(), ["jobs.csv.gz"]);
+    /// (table.files, table.parts) = (Files::Parts, 2);
+    /// assert_eq!(table.file_names(None).unwrap()[1], "jobs/part-00001-of-00002.csv.gz");
+    /// ```
+    #[must_use]
+    pub fn file_names(&self, cell: Option<&str>) -> Option<Vec<String>> {
+        let (name, extension) = (&self.name, self.syntax.extension());
+        let parts = Some(self.parts_in(cell)).filter(|parts| *parts > 0);
+        let names = match self.files {
+            Files::Parts => {
+                let parts = parts?;
+                let file = |part| format!("{name}/part-{part:05}-of-{parts:05}.{extension}.gz");
+                (0..parts).map(file).collect()
+            }
+            Files::Shards => {
+                let file = |shard| format!("{name}-{shard:012}.{extension}.gz");
+                (0..parts?).map(file).collect()
+            }
+            Files::Named => {
+                let parts = parts.or_else(|| self.naming.count())?;
+                let names = (0..parts).map(|part| self.naming.name_of(part, parts));
+                names.collect::<Option<_>>()?
+            }
+            Files::Whole => {
+                let first = self.naming.patterns.first();
+                let plain = || format!("{name}.{extension}.gz");
+                vec![first.map_or_else(plain, |pattern| pattern.text.clone())]
+            }
+            Files::Derived => Vec::new(),
+        };
+        Some(names)
+    }
+
     fn shards_of(&self, cell: &str) -> Option<&CellShards> {
         self.shards.iter().find(|shards| shards.cell == cell)
     }

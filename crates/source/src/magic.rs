@@ -12,6 +12,7 @@ pub struct Magic {
 
 const UNPACK: &str = "unpack it first";
 const AGAIN: &str = "download it again";
+const POINTER: &str = "a Git LFS pointer in place of the file";
 const PAGE: &str = "a web page; a server's error message may have been saved";
 
 /// Kinds of files that are mistaken for a trace. Case is ignored.
@@ -27,7 +28,7 @@ const MAGIC: &[Magic] = &[
     ),
     magic(
         b"version https://git-lfs",
-        "a Git LFS pointer in place of the file",
+        POINTER,
         "fetch the file with: git lfs pull",
     ),
     magic(b"<!doc", PAGE, AGAIN),
@@ -56,6 +57,12 @@ impl Magic {
     #[must_use]
     pub fn advice(&self) -> String {
         format!("it looks like {}; {}", self.is, self.remedy)
+    }
+
+    /// Whether a server or Git LFS puts it in the place of a published file.
+    #[must_use]
+    pub fn is_in_place_of_a_file(&self) -> bool {
+        self.is == PAGE || self.is == POINTER
     }
 
     fn begins(&self, bytes: &[u8]) -> bool {

@@ -102,6 +102,9 @@ struct Shared {
     begun: AtomicUsize,
     rule: Rule,
     asked: Mutex<Vec<Asked>>,
+    /// Open connections, and the most there were at a time.
+    open: AtomicUsize,
+    most_open: AtomicUsize,
     stopped: AtomicBool,
 }
 
@@ -146,6 +149,8 @@ impl Server {
             begun: AtomicUsize::new(0),
             rule: Box::new(rule),
             asked: Mutex::default(),
+            open: AtomicUsize::new(0),
+            most_open: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
         });
         let serving = Arc::clone(&shared);
@@ -156,8 +161,11 @@ impl Server {
                 }
                 let shared = Arc::clone(&serving);
                 thread::spawn(move || {
+                    let open = 1 + shared.open.fetch_add(1, Ordering::Relaxed);
+                    shared.most_open.fetch_max(open, Ordering::Relaxed);
                     // A client may go away whenever it likes.
-                    let _ = shared.serve(stream?);
+                    let _ = stream.and_then(|stream| shared.serve(stream));
+                    shared.open.fetch_sub(1, Ordering::Relaxed);
                     std::io::Result::Ok(())
                 });
             }
@@ -190,6 +198,11 @@ impl Server {
     /// How many uploads were begun, and neither completed nor aborted.
     pub fn uploads(&self) -> usize {
         self.shared.uploads.lock().unwrap().len()
+    }
+
+    /// The most connections that were open at a time.
+    pub fn most_open(&self) -> usize {
+        self.shared.most_open.load(Ordering::Relaxed)
     }
 
     /// Every request so far.

@@ -23,6 +23,7 @@ use tracelake_core::redact::redacted;
 use tracelake_core::words::for_shell;
 use tracelake_lake::{Commit, HOME};
 use tracelake_location::Location;
+use tracelake_schema::TRACES;
 use tracelake_schema::description::JSON_SCHEMA;
 use tracelake_verify::{Verdict, Verification};
 use tracelake_verify::{export, inspect, release};
@@ -32,10 +33,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{
-    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, ExportArgs, GenerateArgs, InspectArgs,
+    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, ExportArgs, FetchArgs, GenerateArgs, InspectArgs,
     ManArgs, ReleaseArgs, SchemaArgs, VerifyArgs,
 };
-use crate::report::{PlannedWork, Reporter};
+use crate::report::{FETCH, PlannedWork, Reporter};
 
 /// The exit code of a run that is done, but rejected rows.
 const REJECTED: u8 = 3;
@@ -109,6 +110,9 @@ fn run_command(arguments: &[OsString]) -> u8 {
     let outcome = match cli.command {
         Command::Convert(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
             convert(&args, context, reporter)
+        }),
+        Command::Fetch(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
+            fetch(&args, context, reporter)
         }),
         Command::Commit(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
             commit(&args, context, reporter)
@@ -350,6 +354,40 @@ fn code_of_rejects(rows: u64) -> u8 {
         0 => DONE,
         _ => REJECTED,
     }
+}
+
+fn fetch(args: &FetchArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
+    let trace = args.trace()?;
+    if args.list {
+        let all = match trace {
+            Some(trace) => vec![trace],
+            None => TRACES.iter().cloned().collect(),
+        };
+        let mut text = String::new();
+        for trace in &all {
+            text += &report::offers_text(trace, &tracelake_fetch::offers(trace)?);
+        }
+        print(&text)?;
+        return Ok(DONE);
+    }
+    let Some(trace) = trace else {
+        unreachable!("the arguments name a trace or ask for the list");
+    };
+    let dir = args.dir()?;
+    let plan = tracelake_fetch::plan(context, &args.request(trace))?;
+    for (table, why) in &plan.left_out {
+        context.warn(format!("{table} is left out: {why}"));
+    }
+    reporter.start(PlannedWork {
+        command: FETCH,
+        parts: Some(plan.files.len() as u64),
+        bytes: plan.bytes(),
+        shard: None,
+    });
+    let outcome = tracelake_fetch::fetch(context, &plan, &dir)?;
+    reporter.finish();
+    report::fetched(reporter, &outcome);
+    Ok(DONE)
 }
 
 fn commit(args: &CommitArgs, context: &Context, reporter: &Reporter) -> Result<u8> {

@@ -60,6 +60,18 @@ impl Checksums {
         Ok(())
     }
 
+    /// The paths, in order, each with its digest.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Digest)> {
+        let listed = self.by_path.iter();
+        listed.map(|(path, digest)| (&**path, *digest))
+    }
+
+    /// The digest of a file that is listed under exactly this path.
+    #[must_use]
+    pub fn exactly(&self, path: &str) -> Option<Digest> {
+        self.by_path.get(path).copied()
+    }
+
     /// The digest of a file, which may be listed under a longer path that ends in this one.
     #[must_use]
     pub fn of(&self, table: &str, path: &str) -> Option<Digest> {

@@ -22,7 +22,8 @@ use search::{Search, ambiguous};
 
 pub use found::{FoundFile, FoundPart, FoundSource, FoundTable, Skipped};
 pub(crate) use hints::draft_it;
-pub(crate) use names::{CHECKSUMS, SCHEMA_CSV, archive_of, described_sha256};
+pub use names::{CHECKSUMS, PublishedFile, SCHEMA_CSV, published_file};
+pub(crate) use names::{archive_of, described_sha256};
 
 /// Looks at a source: a directory laid out as published, one that holds such directories of several
 /// cells, one table's directory, or one file. It knows the names of `trace`'s tables, or, without one, of

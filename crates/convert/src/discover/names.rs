@@ -8,9 +8,11 @@ use tracelake_location::Location;
 use tracelake_schema::{Archive, Files, Syntax, TRACES, Table, Trace, cell_name, uncompressed};
 use tracelake_source::ARCHIVES;
 
-/// The names in a source that are ours.
-pub(crate) const SCHEMA_CSV: &str = "schema.csv";
-pub(crate) const CHECKSUMS: &str = "SHA256SUM";
+/// The file in a source that lists the columns of its tables.
+pub const SCHEMA_CSV: &str = "schema.csv";
+
+/// The file in a source that lists the SHA-256 of its files.
+pub const CHECKSUMS: &str = "SHA256SUM";
 
 /// The extension of Parquet files. Google's are also named as if they were compressed with gzip.
 const PARQUET: &str = "parquet";
@@ -114,6 +116,64 @@ impl FileName {
             }
         })
     }
+}
+
+/// A published file, as its path says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedFile {
+    /// The table; `None` for an archive of all tables.
+    pub table: Option<String>,
+    /// The number of the part; `None` for a file with all rows of its table, and for an archive.
+    pub number: Option<u32>,
+    /// Whether it is the Parquet form of a table that is also published in another form.
+    pub is_second_form: bool,
+}
+
+/// The meaning of the path of a published file, below where its trace is published; `None` if it is none of a table's.
+///
+/// ```
+/// use tracelake_convert::discover::published_file;
+/// use tracelake_schema::TRACES;
+///
+/// let mut traces = TRACES.iter();
+/// let trace = traces.find(|trace| trace.in_parts()).unwrap();
+/// let path = format!("{}/part-00017-of-00500.csv.gz", trace.tables[0].name);
+/// assert_eq!(published_file(&path, trace).unwrap().number, Some(17));
+/// assert_eq!(published_file("README", trace), None);
+/// ```
+#[must_use]
+pub fn published_file(path: &str, trace: &Arc<Trace>) -> Option<PublishedFile> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let of_directory = || trace.table(directory.rsplit('/').next().unwrap_or_default());
+    let (table, number, is_parquet) = match FileName::of(path, Some(trace))? {
+        FileName::Part { number, .. } => (Some(of_directory()?.name.clone()), Some(number), false),
+        FileName::Shard {
+            table,
+            number,
+            is_parquet,
+        }
+        | FileName::Named {
+            table,
+            number,
+            is_parquet,
+            ..
+        } => (Some(table), Some(number), is_parquet),
+        FileName::Whole { table } => (Some(table), None, false),
+        FileName::Archive(_) | FileName::ParquetZip => {
+            (archive_of(trace, name)?.table.clone(), None, false)
+        }
+        // Nobody publishes a file of such a name.
+        FileName::Only { .. } | FileName::Ambiguous(_) => return None,
+    };
+    let of_two_forms = table
+        .as_ref()
+        .and_then(|table| trace.table(table))
+        .is_some_and(|table| table.parquet);
+    Some(PublishedFile {
+        table,
+        number,
+        is_second_form: is_parquet && of_two_forms,
+    })
 }
 
 /// The published archive of a trace that a file of this name is.

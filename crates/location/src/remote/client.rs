@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::error::Error as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -75,10 +75,35 @@ pub(super) struct Connector {
     pub(super) is_signed: bool,
     /// The certificates to trust in place of the system's.
     pub(super) certificates: Option<Vec<Certificate>>,
+    /// The client that all web servers share.
+    pub(super) shared: Option<SharedClient>,
 }
+
+/// A client, once the first request has made it. Making one reads the system's certificates, and its connections are kept
+/// for the next file.
+pub(super) type SharedClient = Arc<OnceLock<reqwest::Client>>;
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let made = self.shared.as_ref().and_then(|shared| shared.get());
+        let client = match made {
+            Some(client) => client.clone(),
+            None => self.client(options)?,
+        };
+        if let Some(shared) = &self.shared {
+            // Another thread may have made one; any will do.
+            let _ = shared.set(client.clone());
+        }
+        Ok(HttpClient::new(Service {
+            client,
+            connector: self.clone(),
+            lists: Mutex::default(),
+        }))
+    }
+}
+
+impl Connector {
+    fn client(&self, options: &ClientOptions) -> object_store::Result<reqwest::Client> {
         let allowed = options.get_config_value(&ClientConfigKey::AllowHttp);
         let is_plain = allowed.is_some_and(|allowed| is_truthy(&allowed));
         let stays = self.is_signed;
@@ -101,17 +126,11 @@ impl HttpConnector for Connector {
         if let Some(certificates) = &self.certificates {
             builder = builder.tls_certs_only(certificates.iter().cloned());
         }
-        let client = builder
-            .build()
-            .map_err(|error| object_store::Error::Generic {
-                store: "HTTP",
-                source: error.without_url().into(),
-            })?;
-        Ok(HttpClient::new(Service {
-            client,
-            connector: self.clone(),
-            lists: Mutex::default(),
-        }))
+        let client = builder.build();
+        client.map_err(|error| object_store::Error::Generic {
+            store: "HTTP",
+            source: error.without_url().into(),
+        })
     }
 }
 

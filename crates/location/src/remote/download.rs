@@ -10,18 +10,21 @@ use tracelake_core::error::Result;
 use super::body::UNKNOWN;
 use super::network::Pending;
 use super::transfer::{BLOCK, Transfer};
+use crate::entry::Version;
 use crate::url::Url;
 
 /// Blocks that are asked for ahead of the one being read.
 const AHEAD: usize = 3;
 
-/// An object that is read from front to back.
+/// An object that is read from front to back, or from some byte to its end.
 ///
 /// # Memory
 /// [`crate::OBJECT_MEMORY`]: the block being read, those asked for, and what the connections buffer.
 #[derive(Debug)]
 pub(crate) struct Download {
     url: Url,
+    /// The first byte that is read.
+    start: u64,
     state: State,
 }
 
@@ -50,15 +53,16 @@ struct Opened {
 }
 
 impl Download {
-    pub(crate) fn new(url: Url) -> Self {
+    /// Begins at this byte.
+    pub(crate) fn from(url: Url, start: u64) -> Self {
         let state = State::New;
-        Self { url, state }
+        Self { url, start, state }
     }
 
     /// Asks for the first blocks, and doesn't wait for them.
     pub(crate) fn prefetch(&mut self) -> Result<()> {
         if let State::New = self.state {
-            self.state = State::Opening(Opened::begin(&self.url, AHEAD)?);
+            self.state = State::Opening(Opened::begin(&self.url, self.start, AHEAD)?);
         }
         Ok(())
     }
@@ -66,19 +70,14 @@ impl Download {
     /// Reads some bytes; 0 at the end.
     pub(crate) fn read(&mut self, into: &mut [u8], context: Option<&Context>) -> Result<usize> {
         let context = context.or(self.url.context.as_deref());
-        loop {
-            self.state = match &mut self.state {
-                State::New => State::Opening(Opened::begin(&self.url, 0)?),
-                State::Opening(opening) => match opening.wait(context) {
-                    Ok(opened) => State::Opened(opened),
-                    Err(error) => {
-                        self.state = State::New;
-                        return Err(error);
-                    }
-                },
-                State::Opened(opened) => return opened.read(into, context),
-            };
-        }
+        let opened = self.state.open(&self.url, self.start, context)?;
+        opened.read(into, context)
+    }
+
+    /// What the server says of the object.
+    pub(crate) fn version(&mut self, context: &Context) -> Result<Version> {
+        let opened = self.state.open(&self.url, self.start, Some(context))?;
+        Ok(opened.transfer.version())
     }
 
     /// Fails if the object isn't the one any more that was read so far; returns its tag.
@@ -91,15 +90,38 @@ impl Download {
     }
 }
 
+impl State {
+    /// Waits for the first answer, and asks for it if that wasn't done.
+    fn open(&mut self, url: &Url, start: u64, context: Option<&Context>) -> Result<&mut Opened> {
+        loop {
+            *self = match self {
+                Self::New => Self::Opening(Opened::begin(url, start, 0)?),
+                Self::Opening(opening) => match opening.wait(context) {
+                    Ok(opened) => Self::Opened(opened),
+                    Err(error) => {
+                        *self = Self::New;
+                        return Err(error);
+                    }
+                },
+                Self::Opened(_) => break,
+            };
+        }
+        match self {
+            Self::Opened(opened) => Ok(opened),
+            Self::New | Self::Opening(_) => unreachable!("the loop ends once it is open"),
+        }
+    }
+}
+
 impl Opened {
     /// Asks for the first block, and then for some after it.
-    fn begin(url: &Url, blocks_ahead: usize) -> Result<Pending<Self>> {
+    fn begin(url: &Url, start: u64, blocks_ahead: usize) -> Result<Pending<Self>> {
         Pending::open(url, move |object| async move {
-            let (transfer, block, size) = Transfer::begin(object).await?;
+            let (transfer, block, size) = Transfer::begin(object, start).await?;
             let mut opened = Self {
                 transfer: Arc::new(transfer),
                 size,
-                next: block.len() as u64,
+                next: start + block.len() as u64,
                 block,
                 ahead: VecDeque::new(),
                 most_ahead: blocks_ahead,

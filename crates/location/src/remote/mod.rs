@@ -157,6 +157,16 @@ impl Url {
         Ok(listed.collect())
     }
 
+    /// The sizes of the files of these paths below this one; `None` for one that isn't there, or whose server doesn't say
+    /// it.
+    ///
+    /// # Errors
+    /// If a server doesn't answer, or refuses.
+    pub fn sizes(&self, paths: &[String]) -> Result<Vec<Option<u64>>> {
+        let found = ask_each(self, paths, Object::size)?;
+        Ok(found.into_iter().map(Option::flatten).collect())
+    }
+
     /// Begins to write an object, which becomes visible when it is complete.
     ///
     /// # Errors

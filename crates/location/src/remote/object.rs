@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tracelake_core::error::{Error, ErrorKind, Result};
 
 use super::body::UNKNOWN;
-use super::client::ForObject;
+use super::client::{ForObject, SharedClient};
 use super::explain::{Failure, explain, no_credentials};
 use super::keys::unmarked;
 use super::store::{self, Signing, Store};
@@ -24,6 +24,7 @@ use crate::url::Url;
 #[derive(Default)]
 pub(super) struct Stores {
     known: Mutex<HashMap<String, Store>>,
+    web: SharedClient,
 }
 
 impl Stores {
@@ -35,7 +36,7 @@ impl Stores {
         };
         let (store, unsigned) = match &url.own {
             Some(own) => (Arc::clone(own), false),
-            None if url.is_web() => store::open(&url).await?,
+            None if url.is_web() => store::open_web(&url, &self.web)?,
             None => {
                 // One at a time, so that a metadata service is asked only once.
                 let mut known = self.known.lock().await;

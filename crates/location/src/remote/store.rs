@@ -18,7 +18,7 @@ use percent_encoding::percent_decode_str;
 use tracelake_core::error::Result;
 use tracelake_schema::TRACES;
 
-use super::client::{Connector, is_truthy};
+use super::client::{Connector, SharedClient, is_truthy};
 use super::environment::{self, is_set};
 use super::explain::misconfigured;
 use crate::url::{Scheme, Url};
@@ -132,23 +132,26 @@ fn is_published(url: &Url) -> bool {
 /// A store that is open, and whether requests to it aren't signed.
 pub(super) type Store = (Arc<dyn ObjectStore>, bool);
 
-/// Opens the store of a bucket by the environment, or a web server, seen from one file.
+/// Opens a web server, seen from one file.
+pub(super) fn open_web(url: &Url, client: &SharedClient) -> Result<Store> {
+    let has_secret = url.user.is_some() || url.query.is_some();
+    let (store, _) = build(url, true, Some(client))?;
+    Ok((store, !has_secret))
+}
+
+/// Opens the store of a bucket by the environment.
 pub(super) async fn open(url: &Url) -> Result<Store> {
-    if url.is_web() {
-        let has_secret = url.user.is_some() || url.query.is_some();
-        return Ok((build(url, true)?.0, !has_secret));
-    }
     let signing = Signing::of(url);
     environment::check(url, signing != Signing::Unsigned, &environment::variable)?;
     tracing::debug!(url = url.root(), ?signing, "opening a store");
     if signing != Signing::AskMetadata {
         let unsigned = signing == Signing::Unsigned;
-        return Ok((build(url, unsigned)?.0, unsigned));
+        return Ok((build(url, unsigned, None)?.0, unsigned));
     }
-    let (signed, credentials) = build(url, false)?;
+    let (signed, credentials) = build(url, false, None)?;
     match tokio::time::timeout(METADATA_PATIENCE, credentials).await {
         Ok(true) => Ok((signed, false)),
-        _ => Ok((build(url, true)?.0, true)),
+        _ => Ok((build(url, true, None)?.0, true)),
     }
 }
 
@@ -163,12 +166,17 @@ where
     Box::pin(async move { provider.get_credential().await.is_ok() })
 }
 
-fn build(url: &Url, unsigned: bool) -> Result<(Arc<dyn ObjectStore>, Credentials)> {
+fn build(
+    url: &Url,
+    unsigned: bool,
+    client: Option<&SharedClient>,
+) -> Result<(Arc<dyn ObjectStore>, Credentials)> {
     let failed = |error: object_store::Error| misconfigured(url, &error);
     let bucket = url.bucket.clone();
     let mut connector = Connector {
         is_signed: !unsigned,
         certificates: environment::certificates(url, &environment::variable)?,
+        shared: client.cloned(),
         ..Connector::default()
     };
     Ok(match url.scheme {

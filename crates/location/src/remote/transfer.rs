@@ -14,6 +14,7 @@ use super::body::UNKNOWN;
 use super::explain::Failure;
 use super::object::{Object, first_byte, is_weak};
 use super::pace::{Judgement, LIMITS, Limits, Pace};
+use crate::entry::Version;
 use crate::url::Url;
 
 /// The first range of an object, in bytes: enough for a small file, and to see what a file is.
@@ -137,9 +138,20 @@ impl Transfer {
         &self.object.url
     }
 
-    /// Asks for the first block, and learns of the object's size and version by that.
-    pub(super) async fn begin(object: Object) -> Result<(Self, Bytes, u64)> {
-        let first = GetOptions::new().with_range(Some(GetRange::Bounded(0..FIRST)));
+    /// What its server says of it.
+    pub(super) fn version(&self) -> Version {
+        Version {
+            bytes: Some(self.found.size).filter(|size| *size != UNKNOWN),
+            etag: self.found.e_tag.clone(),
+            modified: self.found.last_modified.timestamp(),
+        }
+    }
+
+    /// Asks for the first block from `start` on, and learns of the object's size and version by that. An object that has
+    /// no such bytes has an empty block.
+    pub(super) async fn begin(object: Object, start: u64) -> Result<(Self, Bytes, u64)> {
+        let first = start..start.saturating_add(FIRST);
+        let first = GetOptions::new().with_range(Some(GetRange::Bounded(first)));
         let (answer, has_ranges) = match object.get(first).await {
             // An empty object has no first byte, and some servers say so of any.
             Err(Failure::NoRanges | Failure::NoSuchRange) => {
@@ -150,13 +162,15 @@ impl Transfer {
         let answer = answer.map_err(|failure| object.error("read", failure))?;
         let mut transfer = Self::new(object, &answer.meta);
         let size = transfer.size();
-        let end = FIRST.min(size);
-        let mut answer = Some(Answer::of(answer));
+        let end = start.saturating_add(FIRST).min(size.max(start));
+        // Without ranges, the answer is at the first byte of all.
+        let is_at_start = has_ranges || start == 0;
+        let mut answer = Some(Answer::of(answer)).filter(|_| is_at_start);
         if !has_ranges {
             transfer.whole = Some(Mutex::default());
         }
-        let block = transfer.fill(0..end, &mut answer).await?;
-        let at = block.len() as u64;
+        let block = transfer.fill(start..end, &mut answer).await?;
+        let at = start + block.len() as u64;
         let has_ended = at < end;
         if let Some(whole) = &transfer.whole {
             *whole.lock().await = Whole {

@@ -45,6 +45,7 @@ pub(super) fn traces(
     unique("trace", names.iter().copied())?;
     let derived = spec.derived.iter().map(|derived| &derived.table);
     let all_tables: Vec<&TableSpec> = spec.table.iter().chain(derived).collect();
+    let published_tables: Vec<&TableSpec> = spec.table.iter().collect();
     // The views of a table `t` are named `t` and `t_named`.
     let views: Vec<String> = all_tables
         .iter()
@@ -127,7 +128,7 @@ pub(super) fn traces(
             citation: prose(spec.citation.as_deref().unwrap_or(UNKNOWN)).within("citation")?,
             archives: archives(&trace.archive, &all_tables).within("archive")?,
             cells,
-            locations: locations(&trace.location).within("location")?,
+            locations: locations(&trace.location, &published_tables).within("location")?,
             download: optional(spec.download.as_deref(), prose).within("download")?,
             creators: sentences(&spec.creators).within("creators")?,
             url: optional(spec.url.as_deref(), word).within("url")?,
@@ -203,15 +204,27 @@ fn archives(list: &[Archive], tables: &[&TableSpec]) -> Result<Vec<Archive>> {
     archives.collect()
 }
 
-fn locations(list: &[PublishedAt]) -> Result<Vec<PublishedAt>> {
+fn locations(list: &[PublishedAt], tables: &[&TableSpec]) -> Result<Vec<PublishedAt>> {
     unique("URL", list.iter().map(|location| location.url.as_str()))?;
     let locations = list.iter().map(|location| {
         let url = word(&location.url)?;
         ensure!(url.contains("://"), "{url} is not a URL");
         ensure!(!url.ends_with('/'), "{url} ends in a slash");
+        unique("table", location.tables.iter().map(String::as_str))?;
+        for name in &location.tables {
+            let known = tables.iter().any(|table| *table.name == **name);
+            ensure!(known, "there is no table {name}");
+        }
+        ensure!(
+            !location.sha256sum || location.not_fetched.is_none(),
+            "{url}: sha256sum: nothing is fetched from there"
+        );
         Ok(PublishedAt {
             url,
             doc: prose(&location.doc)?,
+            tables: location.tables.clone(),
+            sha256sum: location.sha256sum,
+            not_fetched: optional(location.not_fetched.as_deref(), prose).within("not_fetched")?,
         })
     });
     locations.collect()

@@ -42,7 +42,8 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
             "names": cells.names, "directory": cells.directory, "doc": cells.doc,
         })),
         "locations": trace.locations.iter().map(|one| json!({
-            "url": one.url, "doc": one.doc,
+            "url": one.url, "doc": one.doc, "tables": one.tables, "sha256sum": one.sha256sum,
+            "not_fetched": one.not_fetched,
         })).collect::<Vec<_>>(),
         "anomalies": trace.anomalies,
         "tables": chosen_tables(trace, table).into_iter().map(describe).collect::<Vec<_>>(),

@@ -67,6 +67,7 @@ pub fn dictionary(family: &[&Trace]) -> String {
         "\nAll versions have the same columns in the lake. *No* in the column *null* means that an \
          empty field\nmakes a bad row; everywhere else an empty field is NULL.\n",
     );
+    page.push_str(&commands(first));
     page.push_str(&origin(first));
     page.push_str(&anomalies(first));
     page.push_str(&samples(first));
@@ -77,6 +78,35 @@ pub fn dictionary(family: &[&Trace]) -> String {
     page.push_str(&query_tables(first));
     page
 }
+
+/// The commands that make a lake of the trace, if anything of it can be fetched.
+fn commands(trace: &Trace) -> String {
+    let mut locations = trace.locations.iter();
+    if locations.all(|location| location.not_fetched.is_some()) {
+        return String::new();
+    }
+    let name = &trace.name;
+    let mut text =
+        format!("\n```sh\ntracelake fetch {name} download\ntracelake convert download lake\n```\n");
+    let large = trace.tables.iter().filter(|table| table.parts > MOST_WHOLE);
+    if let Some(table) = large.max_by_key(|table| table.parts) {
+        let first = table.naming.first;
+        let some = format!("--tables {} --parts {first}-{}", table.name, first + 9);
+        text.push_str(&format!(
+            "\nFor ten parts of one table:\n\n```sh\ntracelake fetch {name} download {some}\n\
+             tracelake convert download lake {some}\n```\n"
+        ));
+    } else if let Some(cells) = &trace.cells {
+        let cell = cells.names.first().map_or("", |name| name);
+        text.push_str(&format!(
+            "\nFor one cell: `tracelake fetch {name} download --cell {cell}`.\n"
+        ));
+    }
+    text
+}
+
+/// The most parts of a table that people fetch all at once.
+const MOST_WHOLE: u32 = 100;
 
 /// The comparisons of `tracelake check`, and what is known.
 fn checks(trace: &Trace) -> String {
@@ -161,10 +191,12 @@ fn origin(trace: &Trace) -> String {
         text.push_str("\n| published at | files |\n|---|---|\n");
     }
     for location in &trace.locations {
+        let why_not = location.not_fetched.as_ref();
+        let why_not = &*why_not.map_or(String::new(), |why| format!(" Can't be fetched: {why}"));
         text.push_str(&format!(
             "| `{}` | {} |\n",
             location.url,
-            cell(&location.doc)
+            cell(&[&*location.doc, why_not].concat())
         ));
     }
     if let Some(cells) = &trace.cells {

@@ -16,6 +16,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::{OnBadRow, SourceForm, find_trace, unknown_table};
 use tracelake_core::selection::TimeRange;
 use tracelake_core::settings::Settings;
+use tracelake_fetch::CONNECTIONS;
 use tracelake_generate::Options;
 use tracelake_lake::{CommitOptions, Forget, HOME};
 use tracelake_location::Location;
@@ -39,6 +40,7 @@ const PERFORMANCE: &str = "Performance and progress";
     after_help = "\
 Examples:
   tracelake schema                              list the known traces
+  tracelake fetch --list                        where their files are
   tracelake convert clusterdata-2011-2 lake     convert a download
   tracelake verify lake                         check the result
 
@@ -59,6 +61,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Fetch(FetchArgs),
     Convert(Box<ConvertArgs>),
     Commit(CommitArgs),
     Verify(VerifyArgs),
@@ -72,6 +75,86 @@ pub(crate) enum Command {
     Derive(DeriveArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+}
+
+/// Download the published files of a trace, checked. Run it again to resume.
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  tracelake fetch --list
+      Where the files of all traces are, or why they can't be fetched.
+  tracelake fetch {0} download --tables task_usage --parts 0-9
+      Download ten parts of one table.
+  tracelake convert download lake --allow-missing
+      Convert them.
+
+At most {1} connections are open at a time. A file ends in .partial until it is complete and checked: by its
+published SHA-256, or by the checks of its compression where none is published.", example_name(), CONNECTIONS))]
+pub(crate) struct FetchArgs {
+    #[arg(value_name = "TRACE", value_parser = trace, required_unless_present = "list", help = format!(
+        "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml",
+        known_traces()
+    ))]
+    trace: Option<String>,
+    /// The directory to download to; it is created
+    #[arg(
+        value_name = "DIR",
+        required_unless_present = "list",
+        conflicts_with = "list"
+    )]
+    dir: Option<PathBuf>,
+    /// Print where the files of each table are, or why they can't be fetched, of all traces or of TRACE
+    #[arg(long, conflicts_with_all = ["tables", "parts", "cell", "source_form"])]
+    pub(crate) list: bool,
+    /// Fetch only these tables, for example job_events,task_events
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
+    tables: Vec<String>,
+    /// Fetch only the parts with these file numbers, of each cell, for example 0-9,17
+    #[arg(long, value_name = "NUMBERS")]
+    parts: Option<PartSet>,
+    /// Fetch only this cell of a trace that is published by cell, for example a
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    cell: Option<String>,
+    /// Form of the tables that are published in two: json or parquet
+    #[arg(
+        long,
+        value_name = "FORM",
+        default_value_t,
+        hide_possible_values = true
+    )]
+    source_form: SourceForm,
+    /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub(crate) progress: ProgressArg,
+}
+
+impl FetchArgs {
+    /// The trace, if one is named.
+    pub(crate) fn trace(&self) -> Result<Option<Arc<Trace>>> {
+        self.trace.as_deref().map(given_trace).transpose()
+    }
+
+    /// The directory to download to.
+    pub(crate) fn dir(&self) -> Result<PathBuf> {
+        let dir = self.dir.clone().unwrap_or_default();
+        match Location::parse(dir.as_os_str())? {
+            Location::Disk(path) => Ok(path),
+            Location::Url(url) => Err(Error::new(ErrorKind::Usage, "files are fetched to a disk")
+                .at(url.to_string())
+                .hint("name a directory")),
+        }
+    }
+
+    /// What to fetch of a trace.
+    pub(crate) fn request(&self, trace: Arc<Trace>) -> tracelake_fetch::Request {
+        tracelake_fetch::Request {
+            tables: self.tables.clone(),
+            parts: self.parts.clone(),
+            cell: self.cell.clone(),
+            form: self.source_form,
+            ..tracelake_fetch::Request::new(trace)
+        }
+    }
 }
 
 /// Convert a downloaded trace into a lake. Run it again to resume or to add to the lake.

@@ -3,6 +3,7 @@
 mod exported;
 mod inventory;
 mod logged;
+mod offers;
 mod progress;
 mod summary;
 mod verdict;
@@ -27,7 +28,8 @@ use tracelake_location::Location;
 pub(crate) use exported::exported;
 pub(crate) use inventory::{inventory_json, inventory_text};
 pub(crate) use logged::{LogWriter, LoggedWarnings};
-pub(crate) use progress::{PlannedWork, Reporter, json_error};
+pub(crate) use offers::{fetched, offers_text};
+pub(crate) use progress::{FETCH, PlannedWork, Reporter, json_error};
 pub(crate) use summary::{committed, forgotten, print_conversion_summary};
 pub(crate) use verdict::{released, say_verdict, verdict_json, verified};
 

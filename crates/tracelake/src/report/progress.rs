@@ -27,6 +27,9 @@ const BETWEEN: Duration = Duration::from_millis(500);
 const PART_LINES_AT_ONCE: u64 = 100;
 const PART_LINES_PER_SECOND: u64 = 4;
 
+/// The command whose work is counted in files.
+pub(crate) const FETCH: &str = "fetch";
+
 /// Shows on stderr what happens; one for each command.
 pub(crate) struct Reporter {
     how: How,
@@ -275,7 +278,10 @@ impl Reporter {
         let (bytes, parts) = match event {
             Event::Read { bytes } => (*bytes, 0),
             Event::Kept { bytes, .. } => (*bytes, 1),
-            Event::Finished { .. } | Event::Verified { .. } => (0, 1),
+            Event::Fetched {
+                kept: true, bytes, ..
+            } => (*bytes, 1),
+            Event::Finished { .. } | Event::Verified { .. } | Event::Fetched { .. } => (0, 1),
             _ => (0, 0),
         };
         let most = self.planned().bytes.unwrap_or(u64::MAX);
@@ -290,8 +296,8 @@ impl Reporter {
         let mut tally = self.tally();
         self.count(&mut tally, event);
         bar.set_position(tally.bytes);
-        bar.set_message(parts(tally.parts, self.planned().parts));
-        if let Event::Kept { .. } = event {
+        bar.set_message(self.planned().far(tally.parts));
+        if let Event::Kept { .. } | Event::Fetched { kept: true, .. } = event {
             // Kept parts say nothing about the speed of the rest.
             bar.reset_eta();
         }
@@ -382,7 +388,7 @@ fn json(line: &impl Serialize) {
 fn bar(planned: &PlannedWork) -> ProgressBar {
     let bar = match planned.bytes {
         Some(bytes) => {
-            let width = parts(planned.parts.unwrap_or(0), planned.parts).len();
+            let width = planned.far(planned.parts.unwrap_or(0)).len();
             let template = format!(
                 "{{wide_bar}} {{percent:>3}}%  {{msg:>{width}}}  {{binary_bytes_per_sec:>12}}  {{eta:>3}} left"
             );
@@ -393,7 +399,7 @@ fn bar(planned: &PlannedWork) -> ProgressBar {
             ProgressBar::new_spinner().with_style(style(template))
         }
     };
-    bar.set_message(parts(0, planned.parts));
+    bar.set_message(planned.far(0));
     bar.enable_steady_tick(REDRAW);
     bar
 }
@@ -402,11 +408,18 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the templates here are well-formed")
 }
 
-/// `3 of 10 parts`, or `3 parts` if their final number isn't known.
-fn parts(done: u64, all: Option<u64>) -> String {
-    match all {
-        Some(all) => format!("{} of {}", group_digits(done), several(all, "part")),
-        None => several(done, "part"),
+impl PlannedWork {
+    /// `3 of 10 parts`, or `3 parts` if their final number isn't known.
+    fn far(&self, done: u64) -> String {
+        let noun = if self.command == FETCH {
+            "file"
+        } else {
+            "part"
+        };
+        match self.parts {
+            Some(all) => format!("{} of {}", group_digits(done), several(all, noun)),
+            None => several(done, noun),
+        }
     }
 }
 
@@ -429,6 +442,10 @@ fn plain(event: &Event) -> Option<String> {
         Event::Kept {
             table, part, rows, ..
         } => Some(format!("{table} {part}: {}, kept", several(*rows, "row"))),
+        Event::Fetched { path, bytes, kept } => {
+            let kept = if *kept { ", kept" } else { "" };
+            Some(format!("{}: {}{kept}", shown(path), HumanBytes(*bytes)))
+        }
         Event::Verified { table, part, rows } => {
             Some(format!("{table} {part}: {}, right", several(*rows, "row")))
         }
@@ -442,9 +459,15 @@ mod tests {
 
     #[test]
     fn parts_are_counted_in_words() {
-        assert_eq!(parts(3, Some(1_000)), "3 of 1,000 parts");
-        assert_eq!(parts(0, Some(1)), "0 of 1 part");
-        assert_eq!(parts(1, None), "1 part");
+        let planned = |command, parts| PlannedWork {
+            command,
+            parts,
+            ..PlannedWork::default()
+        };
+        assert_eq!(planned("", Some(1_000)).far(3), "3 of 1,000 parts");
+        assert_eq!(planned("", Some(1)).far(0), "0 of 1 part");
+        assert_eq!(planned("", None).far(1), "1 part");
+        assert_eq!(planned(FETCH, Some(2)).far(1), "1 of 2 files");
     }
 
     #[test]
