@@ -136,7 +136,8 @@ impl TableFacts {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
         let cut = self.parts.iter().find_map(|part| part.of);
         let parts = cut.unwrap_or_else(|| options.published_parts(table, self.cell()));
-        let first = table.naming.first;
+        // What is cut is numbered from 0.
+        let first = cut.map_or(table.naming.first, |_| 0);
         let whole = first..first.saturating_add(parts);
         !numbers.is_empty() && numbers.into_iter().eq(whole)
     }

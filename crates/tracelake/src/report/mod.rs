@@ -1,5 +1,6 @@
 //! Everything that reaches a person, on stderr or stdout: progress, summaries, tables.
 
+mod clustered;
 mod inventory;
 mod logged;
 mod progress;
@@ -23,6 +24,7 @@ use tracelake_lake::PartName;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_location::Location;
 
+pub(crate) use clustered::{cluster_text, clustered};
 pub(crate) use inventory::{inventory_json, inventory_text};
 pub(crate) use logged::{LogWriter, LoggedWarnings};
 pub(crate) use progress::{PlannedWork, Reporter, json_error};
