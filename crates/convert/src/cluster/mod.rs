@@ -26,11 +26,12 @@ use tracelake_location::Location;
 
 use crate::run::{Outcome, resumable, threads};
 use group::{Making, make_group};
+use memory::Memory;
 use room::check_spill;
 
 pub use plan::{ClusterPlan, PlannedTable};
 pub use request::{
-    Arrangement, ClusterOptions, ClusterRequest, FILE_SIZE, FileCount, LEAST_MEMORY,
+    Arrangement, ClusterOptions, ClusterRequest, FILE_SIZE, FileCount, LEAST_MEMORY, MOST_FILES,
 };
 pub use room::Room;
 
@@ -50,18 +51,19 @@ pub fn cluster(
     options: &ClusterOptions,
 ) -> Result<Outcome> {
     let out = &out.within(context);
+    let memory = Memory::of(options.memory, context.threads());
     let outcome = threads(context.threads())?.install(|| {
         if options.overwrite
             && let Some(overwrite) = Overwrite::begin(context, out, &plan.trace)?
         {
-            let outcome = cluster_into(context, plan, &overwrite.place(), options)?;
+            let outcome = cluster_into(context, plan, &overwrite.place(), options, memory)?;
             overwrite.finish()?;
             return Ok(outcome);
         }
         if let Location::Disk(path) = out {
             finish_rename(path)?;
         }
-        cluster_into(context, plan, out, options)
+        cluster_into(context, plan, out, options, memory)
     });
     outcome.map_err(resumable)
 }
@@ -106,6 +108,7 @@ fn cluster_into(
     plan: &ClusterPlan,
     out: &Location,
     options: &ClusterOptions,
+    memory: Memory,
 ) -> Result<Outcome> {
     if let Some(directory) = &options.spill {
         check_spill(directory)?;
@@ -129,7 +132,7 @@ fn cluster_into(
             plan,
             working: &working,
             kept: &kept,
-            memory: memory::Memory::of(options.memory, context.threads()),
+            memory,
             scratch: &scratch,
         };
         let mut parts = Parts::new();
@@ -149,3 +152,6 @@ fn cluster_into(
         })
     })
 }
+
+#[cfg(test)]
+mod tests;

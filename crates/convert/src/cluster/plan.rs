@@ -16,8 +16,8 @@ use tracelake_lake::{Identity, PartName, manifest_facts, read_manifest};
 use tracelake_location::Location;
 use tracelake_schema::{Kind, Table, Trace};
 
-use super::request::{Arrangement, ClusterRequest, FileCount};
-use crate::plan::{PARTS_LIMIT, PartPlan, unknown_key};
+use super::request::{Arrangement, ClusterRequest, FileCount, MOST_FILES};
+use crate::plan::{PartPlan, unknown_key};
 
 /// The files to make, and of which rows.
 #[derive(Debug)]
@@ -361,9 +361,9 @@ fn number_of_files(request: &ClusterRequest, groups: &[Group]) -> Result<Option<
 fn checked(files: u64) -> Result<u32> {
     u32::try_from(files)
         .ok()
-        .filter(|files| *files <= PARTS_LIMIT)
+        .filter(|files| *files <= MOST_FILES)
         .ok_or_else(|| {
-            let reason = format!("{files} files a table, and there may be at most {PARTS_LIMIT}");
+            let reason = format!("{files} files a table, and there may be at most {MOST_FILES}");
             Error::new(ErrorKind::Usage, reason).hint("pass a larger --file-size, or --files")
         })
 }

@@ -9,6 +9,9 @@ use tracelake_location::Location;
 /// The size of files unless it is asked for, in bytes.
 pub const FILE_SIZE: u64 = 256_000_000;
 
+/// The most files of a table: a manifest has room for 150,000.
+pub const MOST_FILES: u32 = 100_000;
+
 /// The least memory that rows can be clustered in, in bytes.
 pub const LEAST_MEMORY: u64 = 64_000_000;
 

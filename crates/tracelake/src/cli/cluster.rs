@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tracelake_convert::cluster::{
-    Arrangement, ClusterOptions, ClusterRequest, FileCount, LEAST_MEMORY,
+    Arrangement, ClusterOptions, ClusterRequest, FileCount, LEAST_MEMORY, MOST_FILES,
 };
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -43,7 +43,7 @@ pub(crate) struct ClusterArgs {
     #[arg(long, help_heading = OUTPUT, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
     tables: Vec<String>,
     /// Number of files of each table
-    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = within::<u32>(1, 1_000_000), conflicts_with = "file_size")]
+    #[arg(long, help_heading = OUTPUT, value_name = "N", value_parser = within::<u32>(1, MOST_FILES.into()), conflicts_with = "file_size")]
     files: Option<u32>,
     /// Size of the files, for example 64MB: that of the largest table decides the number for all of them; with --compact,
     /// each table has its own [default: 256MB]
