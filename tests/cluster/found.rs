@@ -31,7 +31,8 @@ fn replace(lake: &Path, number: usize, rows: &RecordBatch, sorting: &[i32]) {
         descending: false,
         nulls_first: true,
     });
-    let sorting = Some(sorting.collect::<Vec<_>>());
+    let sorting: Vec<SortingColumn> = sorting.collect();
+    let sorting = (!sorting.is_empty()).then_some(sorting);
     let properties = WriterProperties::builder()
         .set_sorting_columns(sorting)
         .build();
@@ -45,7 +46,7 @@ fn replace(lake: &Path, number: usize, rows: &RecordBatch, sorting: &[i32]) {
     writer.write(rows).unwrap();
     writer.close().unwrap();
     let bytes = fs::read(&path).unwrap();
-    let time = tracelake_testkit_range(rows);
+    let time = time_range(rows);
     part["output"]["sha256"] = sha256(&bytes).into();
     part["output"]["bytes"] = bytes.len().into();
     part["rows_out"] = rows.num_rows().into();
@@ -57,7 +58,7 @@ fn replace(lake: &Path, number: usize, rows: &RecordBatch, sorting: &[i32]) {
 }
 
 /// The smallest and the largest time.
-fn tracelake_testkit_range(rows: &RecordBatch) -> (serde_json::Value, serde_json::Value) {
+fn time_range(rows: &RecordBatch) -> (serde_json::Value, serde_json::Value) {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
     let times = rows

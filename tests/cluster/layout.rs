@@ -296,7 +296,7 @@ fn other_layouts_and_formats_are_kept() {
 fn selections_and_rejected_rows_are_carried_over() {
     let scratch = Scratch::with_sample(1, 200);
     let src = scratch.src();
-    scratch.part("job_events", 0, 1, b"not,a,row\n1,,7,,0,u,0,j,l\nneither\n");
+    scratch.part("job_events", 0, 1, b"not,a,row\n1,,7,0,u,0,j,l\nneither\n");
     let lake = scratch.path().join("lake");
     let options = [
         "--on-bad-row",

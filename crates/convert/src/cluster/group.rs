@@ -25,6 +25,12 @@ use super::write::{Chunks, SortedChunks, write_rows};
 use crate::plan::PartPlan;
 use crate::run::{check_footer, steady};
 
+/// How many times their size in files rows take in memory, as a rule; if they take more, they become several runs.
+const MOST_UNPACKED: u64 = 20;
+
+/// The least memory in which rows are sorted, in bytes.
+const LEAST_BUFFER: u64 = 1 << 20;
+
 /// What each file is made with.
 pub(super) struct Making<'a> {
     /// Cancelled by a signal, and by a file that failed.
@@ -205,7 +211,13 @@ fn sort_group(
     }
     let next = AtomicUsize::new(0);
     let readers = making.memory.readers.min(group.inputs.len()).max(1);
-    let sorted = making.memory.sorted / readers.max(1) * making.memory.readers;
+    let sorted = making.memory.sorted / readers * making.memory.readers;
+    // A small table needs no more.
+    let most = group
+        .bytes()
+        .saturating_mul(MOST_UNPACKED)
+        .max(LEAST_BUFFER);
+    let sorted = sorted.min(usize::try_from(most).unwrap_or(usize::MAX));
     let workers = (0..readers).into_par_iter().map(|_| {
         let mut sorter = Sorter {
             making,

@@ -123,6 +123,9 @@ fn cluster_into(
         let done: BTreeSet<PartName> = kept.keys().cloned().collect();
         Room::of(plan, &done, out, options).check(out)?;
         let working = joined.begin()?;
+        for absent in &plan.absent {
+            working.note_absent(&[&absent.name], &absent.source)?;
+        }
         let scratch = match &options.spill {
             Some(directory) => directory.clone(),
             None => working.scratch()?,

@@ -10,7 +10,7 @@ use tracelake_core::options::unknown_table;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_encode::output::OutputSettings;
-use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts};
+use tracelake_lake::manifest::{AbsentTable, FileFacts, Manifest, PartFacts};
 use tracelake_lake::plan_file::{self, PlanFile, PlannedPart, PlannedSource};
 use tracelake_lake::{Identity, PartName, manifest_facts, read_manifest};
 use tracelake_location::Location;
@@ -31,6 +31,8 @@ pub struct ClusterPlan {
     pub(super) output: OutputSettings,
     /// One for each table, and each cell of it, in the order of the manifest.
     pub(super) groups: Vec<Group>,
+    /// The tables that the source of the lake doesn't have.
+    pub(super) absent: Vec<AbsentTable>,
 }
 
 /// The rows of a table, in a cell if the lake has cells.
@@ -161,6 +163,7 @@ impl ClusterPlan {
             source,
             origin,
             groups,
+            absent: manifest.absent,
         })
     }
 
