@@ -123,7 +123,14 @@ mod tests {
             for row in 0..1000 {
                 let number = (row * count + run).wrapping_mul(7919) % (1000 * count);
                 let class = [0, 1, 2, 4][number as usize % 4];
-                let values = vec![7; if number % 500 == 0 { 100_000 } else { 10 }];
+                let values = vec![
+                    7;
+                    if number.is_multiple_of(500) {
+                        100_000
+                    } else {
+                        10
+                    }
+                ];
                 let place = place(class, number);
                 assert!(buffer.push(Row {
                     place: &place,
