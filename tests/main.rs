@@ -15,6 +15,7 @@ mod arrow_lakes;
 mod cells;
 mod cli;
 mod closeness;
+mod cluster;
 #[cfg(unix)]
 mod crash;
 mod described;

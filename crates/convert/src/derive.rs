@@ -8,7 +8,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::cell::{Cell, Row};
-use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
+use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
 use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_encode::row_fields::RowTexts;
 use tracelake_encode::value::OtherSpellings;
@@ -55,7 +55,7 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
 ) -> Result<(Made, W)> {
     let table = &derived.table;
     let schema = tracelake_schema::arrow::arrow_schema(table);
-    let mut file = F::create(out, table, &schema, output)?;
+    let mut file = F::create(out, table, &schema, output, RowOrder::Published)?;
     let mut builder = file.builder(RowSource::Rows(table), &schema, output);
     let mut rows_not_derived = 0;
     for batch in open(derived, input, output.format())? {

@@ -18,6 +18,7 @@
 //! ```
 
 pub mod bad_row;
+pub mod cluster;
 mod derive;
 pub mod discover;
 pub mod draft;

@@ -10,6 +10,7 @@
 //! assert_eq!(error.place().line, Some(7));
 //! ```
 
+pub mod clustered;
 pub mod context;
 pub mod date_time;
 pub mod digest;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tracelake_schema::Trace;
 
+use crate::clustered::Clustered;
 use crate::error::{Error, ErrorKind, Result, escape};
 use crate::options::OnBadRow;
 use crate::settings::Settings;
@@ -51,6 +52,8 @@ macro_rules! with_origin {
             #[serde(default)]
             synthetic: bool,
             options: $crate::settings::Settings,
+            #[serde(default)]
+            clustered: Option<$crate::clustered::Clustered>,
             $($(#[$attribute])* $field: $type,)+
         }
 
@@ -66,6 +69,7 @@ macro_rules! with_origin {
                         description: fields.description,
                         synthetic: fields.synthetic,
                         options: fields.options,
+                        clustered: fields.clustered,
                         described: Default::default(),
                     },
                     $($field: fields.$field,)+
@@ -130,6 +134,9 @@ pub struct Origin {
     pub synthetic: bool,
     /// The options that decide the bytes of the outputs.
     pub options: Settings,
+    /// How the lake was clustered, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clustered: Option<Clustered>,
     /// The trace of the description.
     #[serde(skip)]
     pub described: Described,
@@ -166,6 +173,7 @@ impl Origin {
             description: None,
             synthetic: false,
             options,
+            clustered: None,
             described: Described::default(),
         }
     }
@@ -211,6 +219,7 @@ impl Origin {
     /// the same bytes under either policy.
     #[must_use]
     pub fn differences(&self, now: &Self) -> Vec<String> {
+        let clustered = Clustered::differences(self.clustered.as_ref(), now.clustered.as_ref());
         let (then, now) = (self.fields(), now.fields());
         let value = |fields: &BTreeMap<String, String>, name: &str| match fields.get(name) {
             None if name == "description" => Some("that of a built-in trace".to_owned()),
@@ -239,7 +248,7 @@ impl Origin {
                 }
             })
         });
-        differences.collect()
+        differences.chain(clustered).collect()
     }
 
     /// This origin with the policy for bad rows of a lake that has some, or none.
@@ -273,6 +282,8 @@ impl Origin {
             description,
             synthetic,
             options,
+            // Compared by itself.
+            clustered: _,
         } = self;
         let source = if *synthetic { "synthetic" } else { "published" };
         let identity = [

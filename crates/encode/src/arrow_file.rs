@@ -14,7 +14,7 @@ use tracelake_core::options::Codec;
 use tracelake_schema::Table;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::output::{OutputFile, OutputSettings, RowSource, arrow_error};
+use crate::output::{OutputFile, OutputSettings, RowOrder, RowSource, arrow_error};
 
 /// How many bytes are written to the disk at once.
 const WRITE_BYTES: usize = 32 << 10;
@@ -28,7 +28,13 @@ impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
     type Builder = BatchBuilder;
 
     /// Starts a file. Snappy is not a codec of the format, see [`OutputSettings`].
-    fn create(out: W, _: &Table, schema: &SchemaRef, output: OutputSettings) -> Result<Self> {
+    fn create(
+        out: W,
+        _: &Table,
+        schema: &SchemaRef,
+        output: OutputSettings,
+        _: RowOrder<'_>,
+    ) -> Result<Self> {
         let failed = |error| arrow_error(error, "start");
         let options = IpcWriteOptions::default();
         let options = match output.codec() {

@@ -67,6 +67,19 @@ impl OutputSettings {
         (self.row_group_rows != ROW_GROUP_ROWS).then_some(self.row_group_rows as u64)
     }
 
+    /// The most rows in a row group.
+    #[must_use]
+    pub const fn most_rows(self) -> usize {
+        self.row_group_rows
+    }
+
+    /// These settings with at most this many rows in a row group.
+    #[must_use]
+    pub fn with_row_groups_below(mut self, rows: usize) -> Self {
+        self.row_group_rows = self.row_group_rows.min(rows);
+        self
+    }
+
     /// The format.
     #[must_use]
     pub const fn format(self) -> Format {
@@ -89,7 +102,13 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
     ///
     /// # Errors
     /// When `out` fails.
-    fn create(out: W, table: &Table, schema: &SchemaRef, output: OutputSettings) -> Result<Self>;
+    fn create(
+        out: W,
+        table: &Table,
+        schema: &SchemaRef,
+        output: OutputSettings,
+        order: RowOrder<'_>,
+    ) -> Result<Self>;
 
     /// Makes the builder for rows of the file.
     fn builder(
@@ -110,6 +129,15 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
     /// # Errors
     /// When the output fails.
     fn finish(self) -> Result<W>;
+}
+
+/// The order of the rows of a file, which the file declares.
+#[derive(Debug, Clone, Copy)]
+pub enum RowOrder<'a> {
+    /// That of the source. Row groups whose rows turn out to be in the order of the table's time say so.
+    Published,
+    /// By these columns of the table, none of which is a struct or a list; NULL comes first.
+    By(&'a [usize]),
 }
 
 /// Where the rows of a file come from.

@@ -14,7 +14,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_core::error::{Error, Result};
 use tracelake_schema::Table;
 
-use crate::output::{OutputFile, OutputSettings, RowSource, parquet_error};
+use crate::output::{OutputFile, OutputSettings, RowOrder, RowSource, parquet_error};
 use crate::parquet_footer::amend;
 use crate::rows::{RowGroup, RowGroupBuilder};
 
@@ -24,7 +24,9 @@ const WRITE_BYTES: usize = 32 << 10;
 /// A Parquet file that is being written.
 pub struct ParquetFile<W: Write + Send> {
     writer: SerializedFileWriter<HeldEnd<W>>,
-    /// Whether the rows of each row group are in the order of the table's time.
+    /// Whether all rows are in a declared order. If not, row groups may be in the order of the table's time.
+    is_ordered: bool,
+    /// Whether the rows of each row group are in the order that is declared.
     is_sorted: Vec<bool>,
 }
 
@@ -38,12 +40,18 @@ impl<W: Write + Send> ParquetFile<W> {
 impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
     type Builder = RowGroupBuilder;
 
-    fn create(out: W, table: &Table, schema: &SchemaRef, _: OutputSettings) -> Result<Self> {
+    fn create(
+        out: W,
+        table: &Table,
+        schema: &SchemaRef,
+        _: OutputSettings,
+        order: RowOrder<'_>,
+    ) -> Result<Self> {
         let failed = |error| parquet_error(error, "start");
         let descriptor = ArrowSchemaConverter::new()
             .convert(schema)
             .map_err(failed)?;
-        let mut properties = properties(table, &descriptor);
+        let mut properties = properties(table, &descriptor, order);
         add_encoded_arrow_schema_to_metadata(schema, &mut properties);
         let root = descriptor.root_schema_ptr();
         // The Parquet crate writes 8 KiB at a time.
@@ -54,6 +62,7 @@ impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
         let writer = SerializedFileWriter::new(out, root, properties.into()).map_err(failed)?;
         Ok(Self {
             writer,
+            is_ordered: matches!(order, RowOrder::By(_)),
             is_sorted: Vec::new(),
         })
     }
@@ -68,7 +77,7 @@ impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
     }
 
     fn write(&mut self, row_group: RowGroup) -> Result<()> {
-        self.is_sorted.push(row_group.is_sorted);
+        self.is_sorted.push(self.is_ordered || row_group.is_sorted);
         let write = || {
             let mut group = self.writer.next_row_group()?;
             for chunk in row_group.chunks {
@@ -115,24 +124,23 @@ impl<W: Write> Write for HeldEnd<W> {
     }
 }
 
-/// The settings of the crate's writer. All row groups are said to be sorted by time; see [`amend`].
-fn properties(table: &Table, schema: &SchemaDescriptor) -> WriterProperties {
-    let time = table
-        .time
-        .map(|time| ColumnPath::from(&*table.columns[time].name));
-    let leaf = schema
-        .columns()
-        .iter()
-        .position(|leaf| Some(leaf.path()) == time.as_ref());
-    let sorting = leaf
-        .and_then(|leaf| i32::try_from(leaf).ok())
-        .map(|column_idx| {
-            vec![SortingColumn {
-                column_idx,
-                descending: false,
-                nulls_first: false,
-            }]
-        });
+/// The settings of the crate's writer. All row groups are said to be sorted; see [`amend`].
+fn properties(table: &Table, schema: &SchemaDescriptor, order: RowOrder<'_>) -> WriterProperties {
+    let (columns, nulls_first) = match order {
+        RowOrder::Published => (table.time.as_slice(), false),
+        RowOrder::By(columns) => (columns, true),
+    };
+    let sorting = columns.iter().filter_map(|&column| {
+        let path = ColumnPath::from(&*table.columns[column].name);
+        let mut leaves = schema.columns().iter();
+        let leaf = leaves.position(|leaf| *leaf.path() == path)?;
+        Some(SortingColumn {
+            column_idx: i32::try_from(leaf).ok()?,
+            descending: false,
+            nulls_first,
+        })
+    });
+    let sorting: Vec<SortingColumn> = sorting.collect();
     // Spark reads column comments from its own key and nowhere else.
     let spark = KeyValue::new(
         tracelake_schema::arrow::SPARK_KEY.to_owned(),
@@ -141,7 +149,7 @@ fn properties(table: &Table, schema: &SchemaDescriptor) -> WriterProperties {
     WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_key_value_metadata(Some(vec![spark]))
-        .set_sorting_columns(sorting)
+        .set_sorting_columns((!sorting.is_empty()).then_some(sorting))
         .build()
 }
 
@@ -167,8 +175,8 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let file =
-            ParquetFile::create(Full, machines(), &schema(), OutputSettings::DEFAULT).unwrap();
+        let (output, order) = (OutputSettings::DEFAULT, RowOrder::Published);
+        let file = ParquetFile::create(Full, machines(), &schema(), output, order).unwrap();
         let error = file.finish().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed);
     }

@@ -1,6 +1,6 @@
 //! Which records of a chunk are selected: by the hash of a key, and by time.
 //!
-//! A key is hashed once while it is remembered; a test compares that with a plain twin, which remembers nothing.
+//! A test compares the hashes that are remembered with a plain twin, which remembers nothing.
 
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{RowRules, RuleField, SampleRule, TimeRule};
@@ -8,48 +8,24 @@ use tracelake_core::selection::Sample;
 use tracelake_schema::Kind;
 
 use crate::cell::Cell;
+use crate::key_hash::{KeyHasher, hash_integer};
 use crate::split::Records;
 use crate::value::{self, other_spelling};
-
-/// Integer keys whose class is remembered, as a power of two. Traces have up to 100,000 machines, and a part has about
-/// as many jobs; 1 MiB stays in the second-level cache.
-const REMEMBERED_BITS: u32 = 16;
 
 /// Selects records by the rules of their table; reused from chunk to chunk.
 #[derive(Debug)]
 pub struct Selector {
     rules: RowRules,
-    /// By the upper bits of a product of the key.
-    integers: Vec<Remembered>,
-    /// The last text, and whether it is selected.
-    text: Vec<u8>,
-    text_is_selected: bool,
-}
-
-/// An integer key, and whether its class is the selected one.
-#[derive(Debug, Clone, Copy)]
-struct Remembered {
-    key: i64,
-    is_selected: bool,
+    hasher: KeyHasher,
 }
 
 impl Selector {
     /// Prepares for the rules of a table; `None` if all rows are selected.
     #[must_use]
     pub fn new(rules: &RowRules) -> Option<Self> {
-        let sample = rules.sample.as_ref().map(|rule| rule.sample);
         (!rules.is_empty()).then(|| Self {
             rules: rules.clone(),
-            // Every slot has the class of zero, the key that it is filled with.
-            integers: vec![
-                Remembered {
-                    key: 0,
-                    is_selected: sample.is_some_and(|sample| sample.selects(b"0")),
-                };
-                1 << REMEMBERED_BITS
-            ],
-            text: Vec::new(),
-            text_is_selected: sample.is_some_and(|sample| sample.selects(b"")),
+            hasher: KeyHasher::new(),
         })
     }
 
@@ -83,35 +59,25 @@ impl Selector {
     /// Whether a key is sampled.
     #[inline]
     fn samples(&mut self, rule: &SampleRule, field: &[u8]) -> Result<bool, Fault> {
-        if rule.field.is_null(field) {
-            return empty(&rule.field).map(|()| rule.sample.selects(b""));
-        }
-        if rule.field.column.kind != Kind::Integer {
-            if field != self.text {
-                value::text(field)?;
-                self.text_is_selected = rule.sample.selects(field);
-                self.text.clear();
-                self.text.extend_from_slice(field);
-            }
-            return Ok(self.text_is_selected);
-        }
-        let key = integer(&rule.field, field)?;
-        let product = key.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let slot = usize::try_from(product >> (u64::BITS - REMEMBERED_BITS)).unwrap_or_default();
-        let slot = &mut self.integers[slot];
-        if slot.key != key {
-            *slot = Remembered {
-                key,
-                is_selected: samples_integer(rule.sample, key),
-            };
-        }
-        Ok(slot.is_selected)
+        let Sample { class, of } = rule.sample;
+        let hash = if rule.field.is_null(field) {
+            empty(&rule.field)?;
+            self.hasher.null()
+        } else if rule.field.column.kind == Kind::Integer {
+            self.hasher.integer(integer(&rule.field, field)?)
+        } else if let Some(hash) = self.hasher.known_text(field) {
+            hash
+        } else {
+            value::text(field)?;
+            self.hasher.text(field)
+        };
+        Ok(hash % of == class)
     }
 }
 
 /// Whether an integer key is sampled.
 fn samples_integer(sample: Sample, key: i64) -> bool {
-    sample.selects(key.to_string().as_bytes())
+    hash_integer(key) % sample.of == sample.class
 }
 
 /// Whether rules select the row of which `cell` reads the key and the time, the time only if the key is sampled.

@@ -501,6 +501,14 @@ impl Trace {
             .find(|column| column.table == table && (by.is_some() || column.is_default))
     }
 
+    /// The index of the column by which a table can be sampled by a key; `None` if it doesn't have that.
+    #[must_use]
+    pub fn key_index(&self, key: &str, table: &Table) -> Option<usize> {
+        let mut columns = self.sample_key(key)?.columns.iter();
+        let column = columns.find(|column| column.table == table.name)?;
+        table.column(&column.column).map(|(index, _)| index)
+    }
+
     /// The published tables, followed by the derived ones.
     pub fn all_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         let derived = self.derived.iter().map(|derived| &derived.table);

@@ -76,6 +76,8 @@
 
 #[cfg(feature = "program")]
 mod cli;
+#[cfg(feature = "program")]
+mod cluster_command;
 mod dataset;
 #[cfg(feature = "program")]
 mod described;

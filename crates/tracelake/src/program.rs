@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::{cli, described, descriptors, pages, panics, report};
+use crate::{cli, cluster_command, described, descriptors, pages, panics, report};
 use clap::{CommandFactory, Parser};
 use serde_json::{Value, to_value};
 #[cfg(unix)]
@@ -116,6 +116,11 @@ fn run_command(arguments: &[OsString]) -> u8 {
         }),
         Command::Commit(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
             commit(&args, context, reporter)
+        }),
+        Command::Cluster(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
+            let text = cluster_command::run(&args, context, reporter)?;
+            text.map_or(Ok(()), |text| print(&text))?;
+            Ok(DONE)
         }),
         Command::Verify(args) => carry_out(Reporter::new(args.progress), |context, reporter| {
             verify(&args, context, reporter)

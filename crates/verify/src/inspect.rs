@@ -464,7 +464,7 @@ fn missing(gaps: &[TableGap], table: &str, cell: Option<CellName>) -> Vec<u32> {
         .filter(|gap| gap.table == table && gap.cell == cell);
     let runs = of_table.flat_map(|gap| match &gap.gap {
         Gap::Parts { missing, .. } => &missing[..],
-        Gap::Absent | Gap::Rows { .. } => &[],
+        Gap::Absent | Gap::Before { .. } | Gap::Rows { .. } => &[],
     });
     let numbers = runs.flat_map(|&(first, last)| first..=last);
     numbers.take(LISTED).collect()

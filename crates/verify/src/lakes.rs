@@ -1,5 +1,5 @@
-//! A lake against another one: row by row where both were made alike, and else as multisets, so that lakes of two forms
-//! of a trace, or of two orders, can be called equal.
+//! A lake against another one: row by row where both were made alike, or where one is the other in files of another size,
+//! and else as multisets, so that lakes of two forms of a trace, or of two orders, can be called equal.
 //!
 //! The digests of all rows of a table and cell are added up modulo 2^128. Equal sums are equal rows but for a chance of
 //! 2^-128; rows in two different sums are found by the bucket of their digest.
@@ -10,8 +10,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::DataType;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 use tracelake_core::Context;
+use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
 use tracelake_core::words::several;
@@ -53,7 +54,19 @@ pub(super) struct Compared {
     pub(super) findings: Vec<Error>,
 }
 
-/// Compares the rows of all tables of a lake with those of another one of the same trace.
+/// How the rows of two lakes correspond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Likeness {
+    /// Those of a part, in their order, are those of the part of the same number.
+    ByPart,
+    /// Those of all parts, in their order, are those of all parts.
+    InOrder,
+    /// In any order.
+    AsMultisets,
+}
+
+/// Compares the rows of all tables of a lake with those of another one of the same trace, whose manifest has the digest
+/// `of_other`.
 ///
 /// # Errors
 /// Once the context is cancelled.
@@ -65,9 +78,10 @@ pub(super) fn compare(
     trace: &Trace,
     lake: Lake<'_>,
     other: Lake<'_>,
+    of_other: Digest,
 ) -> Result<Compared> {
     let mut compared = Compared::default();
-    let is_alike = is_alike(lake.manifest, other.manifest);
+    let likeness = likeness(lake.manifest, other.manifest, of_other);
     let mut groups: BTreeSet<(&str, Option<CellName>)> = BTreeSet::new();
     groups.extend(
         lake.manifest
@@ -87,9 +101,10 @@ pub(super) fn compare(
             continue;
         }
         let sides = [(lake, &own[..]), (other, &others[..])];
-        let found = match is_alike {
-            true => by_row(context, table, sides, &mut compared),
-            false => as_multisets(context, table, cell, sides, &mut compared),
+        let found = match likeness {
+            Likeness::ByPart => by_part(context, table, sides, &mut compared),
+            Likeness::InOrder => in_order(context, table, sides, &mut compared),
+            Likeness::AsMultisets => as_multisets(context, table, cell, sides, &mut compared),
         };
         if let Err(error) = found {
             context.check()?;
@@ -98,9 +113,9 @@ pub(super) fn compare(
     }
     let own: BTreeSet<(&str, PartKey)> = keys(lake.manifest).collect();
     let own_tables: BTreeSet<&str> = own.iter().map(|(table, _)| *table).collect();
-    let is_beyond = |(table, key): &(&str, PartKey)| match is_alike {
-        true => !own.contains(&(*table, *key)),
-        false => !own_tables.contains(table),
+    let is_beyond = |(table, key): &(&str, PartKey)| match likeness {
+        Likeness::ByPart => !own.contains(&(*table, *key)),
+        _ => !own_tables.contains(table),
     };
     compared.beyond = keys(other.manifest).filter(is_beyond).count();
     Ok(compared)
@@ -110,10 +125,14 @@ fn keys(manifest: &Manifest) -> impl Iterator<Item = (&str, PartKey)> {
     manifest.parts().map(|(table, part)| (table, part.key()))
 }
 
-/// Whether parts of the same number have the same rows in the same order: both lakes were made from one form of the
-/// source with the same options.
-fn is_alike(one: &Manifest, other: &Manifest) -> bool {
+/// Parts of the same number have the same rows in the same order if both lakes were made from one form of the source with
+/// the same options. A lake that was made of the other one's rows without a key has them all in their order.
+fn likeness(one: &Manifest, other: &Manifest, of_other: Digest) -> Likeness {
     let (one, other) = (&one.origin, &other.origin);
+    let cut = one.clustered.as_ref().filter(|how| how.by.is_none());
+    if cut.is_some_and(|how| how.source == of_other) {
+        return Likeness::InOrder;
+    }
     let mut options = other.options.clone();
     options.on_bad_row = one.options.on_bad_row;
     // How files are compressed and named doesn't matter.
@@ -121,7 +140,10 @@ fn is_alike(one: &Manifest, other: &Manifest) -> bool {
     options.format = one.options.format;
     options.compression = one.options.compression;
     options.row_group_rows = one.options.row_group_rows;
-    options == one.options
+    match options == one.options && one.clustered == other.clustered {
+        true => Likeness::ByPart,
+        false => Likeness::AsMultisets,
+    }
 }
 
 impl<'a> Lake<'a> {
@@ -142,8 +164,81 @@ impl<'a> Lake<'a> {
 
 type Side<'a> = (Lake<'a>, &'a [&'a PartFacts]);
 
+/// Compares the rows of a table in their order, whatever parts they are in.
+fn in_order(
+    context: &Context,
+    table: &Table,
+    [(lake, own), (other, others)]: [Side<'_>; 2],
+    compared: &mut Compared,
+) -> Result<()> {
+    let mut rows = AllRows::new(table, lake, own);
+    let mut other_rows = AllRows::new(table, other, others);
+    let mut count = 0_u64;
+    loop {
+        if count.is_multiple_of(1024) {
+            context.check()?;
+        }
+        count += 1;
+        let (row, other_row) = (rows.next()?, other_rows.next()?);
+        if let (None, None) = (&row, &other_row) {
+            break;
+        }
+        if row != other_row {
+            let reason = format!("{}, and not {}", rows.described(), other_rows.described());
+            compared
+                .findings
+                .push(corrupt(reason).at(lake.root).field(&*table.name));
+            break;
+        }
+    }
+    let rows = own.iter().map(|part| part.rows_out);
+    let rows = rows.fold(0, u64::saturating_add);
+    compared.values += rows * table.columns.len() as u64;
+    Ok(())
+}
+
+/// The rows of some parts, one part after the other.
+struct AllRows<'a> {
+    table: &'a Table,
+    lake: Lake<'a>,
+    parts: std::slice::Iter<'a, &'a PartFacts>,
+    rows: Option<Rows<'a>>,
+}
+
+impl<'a> AllRows<'a> {
+    fn new(table: &'a Table, lake: Lake<'a>, parts: &'a [&'a PartFacts]) -> Self {
+        Self {
+            table,
+            lake,
+            parts: parts.iter(),
+            rows: None,
+        }
+    }
+
+    /// The next row; `None` after the last one.
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        loop {
+            if let Some(rows) = &mut self.rows
+                && let Some(row) = rows.next()?
+            {
+                return Ok(Some(row));
+            }
+            match self.parts.next() {
+                Some(part) => self.rows = Some(Rows::of(self.table, self.lake, part)?),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The row that was read last, for people.
+    fn described(&self) -> String {
+        let rows = self.rows.as_ref();
+        rows.map_or_else(|| "no rows".to_owned(), |rows| rows.described(self.table))
+    }
+}
+
 /// Compares the parts of a table row by row.
-fn by_row(
+fn by_part(
     context: &Context,
     table: &Table,
     [(lake, own), (other, others)]: [Side<'_>; 2],

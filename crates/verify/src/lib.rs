@@ -18,6 +18,7 @@ mod archive;
 mod array_text;
 mod catch;
 mod claims;
+mod clustered;
 mod derived;
 pub mod export;
 mod file;
@@ -46,11 +47,12 @@ use rayon::prelude::*;
 use tracelake_convert::discover;
 use tracelake_convert::plan::{ChecksumSource, Plan, Request, fitting_trace, plan};
 use tracelake_core::Context;
+use tracelake_core::clustered::Clustered;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_core::words::{for_shell, several};
 use tracelake_lake::manifest::{Manifest, PartFacts};
-use tracelake_lake::{HOME, IDENTITY, MANIFEST, beyond, read_manifest};
+use tracelake_lake::{HOME, IDENTITY, MANIFEST, beyond, manifest_facts, read_manifest};
 use tracelake_location::{Location, LocationKind};
 use tracelake_schema::{SYNTHETIC, Trace};
 
@@ -111,14 +113,15 @@ impl Verdict {
         (root, other_root): (&Location, &Location),
         other: Manifest,
     ) -> Result<()> {
-        let other = verify_lake(context, other_root, other, trace, None)?;
+        let other = verify_lake(context, other_root, other, trace, None, None)?;
         self.findings.extend(other.findings);
         if !self.is_ok() {
             return Ok(());
         }
         let sides = [(root, &self.manifest), (other_root, &other.manifest)];
         let [lake, other] = sides.map(|(root, manifest)| Lake { root, manifest });
-        let compared = lakes::compare(context, trace, lake, other)?;
+        let of_other = manifest_facts(context, other_root)?.sha256;
+        let compared = lakes::compare(context, trace, lake, other, of_other)?;
         self.values = compared.values;
         self.not_converted = compared.beyond;
         self.findings.extend(compared.findings);
@@ -221,6 +224,12 @@ impl Verification {
                 check_comparable(&manifest, &other).map_err(|error| error.at(&source))?;
                 Some(Against::Lake(source, Box::new(other)))
             }
+            Some(source) if manifest.origin.clustered.is_some() => {
+                let reason = "isn't a lake, and a clustered lake is compared with lakes alone";
+                return Err(Error::new(ErrorKind::Usage, reason)
+                    .at(source)
+                    .hint("name the lake that it was clustered from, and compare that one with the source"));
+            }
             Some(source) => {
                 let plan = source_plan(context, source, &trace, &manifest.origin.options)?;
                 fit_cells(&plan, &manifest, &trace).map_err(|error| error.at(source))?;
@@ -272,7 +281,12 @@ impl Verification {
             Some(Against::Source(plan)) => Some(&**plan),
             _ => None,
         };
-        let mut verdict = verify_lake(&context, &root, manifest, &trace, plan)?;
+        let clustered = match &against {
+            Some(Against::Lake(..)) => manifest.origin.clustered.clone(),
+            _ => None,
+        };
+        let checked = verify_lake(&context, &root, manifest, &trace, plan, clustered.as_ref());
+        let mut verdict = checked?;
         if let Some(Against::Lake(other_root, other)) = against {
             verdict.compare_with(&context, &trace, (&root, &other_root), *other)?;
         }
@@ -319,6 +333,7 @@ pub(crate) fn verify_lake(
     manifest: Manifest,
     trace: &Trace,
     plan: Option<&Plan>,
+    clustered: Option<&Clustered>,
 ) -> Result<Verdict> {
     let threads = context.threads();
     let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -337,7 +352,7 @@ pub(crate) fn verify_lake(
     let parts: Vec<(&str, &PartFacts)> = manifest.parts().collect();
     // The parts of one source are compared with it in one pass.
     let same_source = |a: &(&str, &PartFacts), b: &(&str, &PartFacts)| {
-        (a.0, a.1.cell, &a.1.source.path) == (b.0, b.1.cell, &b.1.source.path)
+        plan.is_some() && (a.0, a.1.cell, &a.1.source.path) == (b.0, b.1.cell, &b.1.source.path)
     };
     let groups: Vec<&[(&str, &PartFacts)]> = parts.chunk_by(same_source).collect();
     let lake = LakeView {
@@ -347,6 +362,7 @@ pub(crate) fn verify_lake(
         format: manifest.origin.options.format,
         manifest: &manifest,
         sources: plan.map(|plan| Sources::new(plan, &manifest)),
+        clustered,
     };
     let checked: Vec<(u64, Option<Error>)> = pool.install(|| {
         let checked = groups.par_iter().map(|parts| lake.verify_parts(parts));

@@ -9,7 +9,7 @@ use tracelake_core::options::Format;
 use tracelake_location::Location;
 
 use super::finding::corrupt;
-use super::statistics::check_statistics;
+use super::statistics::{Sorting, check_statistics};
 
 /// An output file whose footer was read.
 pub(super) struct Output {
@@ -48,7 +48,7 @@ impl Output {
         if self.format != Format::Parquet {
             return Ok(());
         }
-        check_statistics(context, &self.path)
+        check_statistics(context, &self.path, Sorting::ByTime)
     }
 
     /// The rows, in batches.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tracelake_convert::lake_file::count_lines;
 use tracelake_core::Context;
+use tracelake_core::clustered::Clustered;
 use tracelake_core::error::{Error, Result, escape};
 use tracelake_core::event::Event;
 use tracelake_core::options::Format;
@@ -14,6 +15,7 @@ use tracelake_schema::arrow::{arrow_schema, fingerprint};
 use tracelake_schema::{Table, Trace};
 
 use super::catch::catch;
+use super::clustered::check_file;
 use super::derived::verify_derived;
 use super::file::{OTHER_LAKE, verify_file};
 use super::finding::corrupt;
@@ -29,6 +31,8 @@ pub(super) struct LakeView<'a> {
     pub(super) format: Format,
     pub(super) manifest: &'a Manifest,
     pub(super) sources: Option<Sources<'a>>,
+    /// How the lake was clustered, if that is to be checked.
+    pub(super) clustered: Option<&'a Clustered>,
 }
 
 impl<'a> LakeView<'a> {
@@ -125,6 +129,10 @@ impl<'a> LakeView<'a> {
                 .at(path)
                 .field(&*table.name)
                 .hint(OTHER_LAKE));
+        }
+        if let Some(how) = self.clustered {
+            check_file(self.context, self.trace, table, how, part, output)?;
+            return Ok(0);
         }
         let Some(sources) = self.sources.as_ref().filter(|it| it.has_cell(part)) else {
             return Ok(0);

@@ -49,7 +49,7 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
             .hint("release it with that version, or convert again with this one"));
     }
     check_complete(root, &completeness(&trace, &manifest), allow)?;
-    let verdict = verify_lake(context, root, manifest, &trace, None)?;
+    let verdict = verify_lake(context, root, manifest, &trace, None, None)?;
     if verdict.is_ok() {
         let release = release_files(&trace, &verdict.manifest, &manifest_file)?;
         releasing.put(&release.sums, &release.files, manifest_file.sha256)?;

@@ -55,11 +55,24 @@ fn claim(reason: impl Into<String>) -> Wrong {
     Wrong::Claim(reason.into())
 }
 
+/// The order of rows that a file may declare.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sorting<'a> {
+    /// None, or of some row groups that they ascend by an integer, which is checked.
+    ByTime,
+    /// Of each row group that its rows ascend by these columns, NULL first. The rows are checked elsewhere.
+    By(&'a [&'a str]),
+}
+
 /// Reads every value of a file and compares what the file says about them.
 ///
 /// # Memory
 /// The footer with the page index, and a batch of one column's values.
-pub(super) fn check_statistics(context: &Context, path: &Location) -> Result<()> {
+pub(super) fn check_statistics(
+    context: &Context,
+    path: &Location,
+    sorting: Sorting<'_>,
+) -> Result<()> {
     let file = RandomAccess::open(path)?;
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Optional)
@@ -90,7 +103,11 @@ pub(super) fn check_statistics(context: &Context, path: &Location) -> Result<()>
                 .hint("readers that trust it miss rows: convert into another directory, or again with --overwrite"),
         }
         };
-        check_sorting(&reader, group).map_err(|order| wrong(order, String::new()))?;
+        let sorted = match sorting {
+            Sorting::ByTime => check_sorting(&reader, group),
+            Sorting::By(names) => check_declared(group, names),
+        };
+        sorted.map_err(|order| wrong(order, String::new()))?;
         for (at, chunk) in group.columns().iter().enumerate() {
             context.check()?;
             check_chunk(&file, &reader, group, chunk, (at, &index))
@@ -104,6 +121,24 @@ pub(super) fn check_statistics(context: &Context, path: &Location) -> Result<()>
         );
     }
     Ok(())
+}
+
+/// Checks that a row group claims to be in this order.
+fn check_declared(group: &RowGroupMetaData, names: &[&str]) -> Checked {
+    let claimed = group.sorting_columns().map_or(&[][..], |columns| columns);
+    let is_as_declared = claimed.len() == names.len()
+        && claimed.iter().zip(names).all(|(claimed, name)| {
+            let at = usize::try_from(claimed.column_idx).ok();
+            let chunk = at.and_then(|at| group.columns().get(at));
+            let path = chunk.map(|chunk| chunk.column_path().parts());
+            !claimed.descending
+                && claimed.nulls_first
+                && path.is_some_and(|path| path.len() == 1 && path[0] == *name)
+        });
+    match is_as_declared {
+        true => Ok(()),
+        false => Err(claim("it claims another order of its rows than theirs")),
+    }
 }
 
 /// Checks that the rows of a row group are in the order that it claims: ascending by one integer without NULLs.

@@ -51,7 +51,7 @@ pub fn count_lines(path: &Location) -> Result<u64> {
 
 /// The record batches of a file.
 pub(crate) type BatchIterator =
-    Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
+    Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + Send>;
 
 /// A file whose footer was read.
 pub enum LakeFile {
@@ -99,7 +99,8 @@ impl LakeFile {
         Self::of(RandomAccess::open_end(path, bytes)?, path, format)
     }
 
-    fn of(file: RandomAccess, path: &Location, format: Format) -> Result<Self> {
+    /// Reads the footer of an open file, like [`LakeFile::open`].
+    pub(crate) fn of(file: RandomAccess, path: &Location, format: Format) -> Result<Self> {
         match format {
             Format::Parquet => open_parquet(file, Writer::Convert)
                 .map(Self::Parquet)
@@ -190,22 +191,65 @@ impl LakeFile {
                     }
                     None => file,
                 };
-                let is_narrow = |field: &FieldRef| {
-                    field.data_type().is_primitive() || *field.data_type() == DataType::Boolean
-                };
-                let file = if file.schema().fields().iter().all(is_narrow) {
-                    file
-                } else {
-                    file.with_batch_size(WIDE_ROWS)
-                };
-                let batches = file
-                    .build()
-                    .map_err(|error: ParquetError| ArrowError::ParquetError(error.to_string()))?;
-                Ok(Box::new(batches))
+                parquet_batches(file)
             }
             Self::Arrow(file) => Ok(Box::new(file.batches(columns)?)),
         }
     }
+
+    /// The rows after the first `skipped`, with all columns.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(crate) fn batches_after(
+        self,
+        skipped: u64,
+    ) -> std::result::Result<BatchIterator, ArrowError> {
+        let mut left = usize::try_from(skipped).unwrap_or(usize::MAX);
+        match self {
+            Self::Parquet(file) => {
+                let groups = file.metadata().row_groups().iter().enumerate();
+                let rows = groups.map(|(index, group)| (index, usize::try_from(group.num_rows())));
+                let rest = rows.skip_while(|(_, rows)| {
+                    let rows = rows.as_ref().copied().unwrap_or_default();
+                    let is_skipped = rows <= left;
+                    left -= if is_skipped { rows } else { 0 };
+                    is_skipped
+                });
+                let rest: Vec<usize> = rest.map(|(index, _)| index).collect();
+                parquet_batches(file.with_row_groups(rest).with_offset(left))
+            }
+            Self::Arrow(file) => {
+                let batches = file.batches(None)?.filter_map(move |batch| {
+                    let Ok(found) = &batch else {
+                        return Some(batch);
+                    };
+                    let rows = found.num_rows();
+                    let skipped = left.min(rows);
+                    left -= skipped;
+                    (skipped < rows).then(|| Ok(found.slice(skipped, rows - skipped)))
+                });
+                Ok(Box::new(batches))
+            }
+        }
+    }
+}
+
+fn parquet_batches(
+    file: ParquetRecordBatchReaderBuilder<CheckedFile>,
+) -> std::result::Result<BatchIterator, ArrowError> {
+    let is_narrow = |field: &FieldRef| {
+        field.data_type().is_primitive() || *field.data_type() == DataType::Boolean
+    };
+    let file = if file.schema().fields().iter().all(is_narrow) {
+        file
+    } else {
+        file.with_batch_size(WIDE_ROWS)
+    };
+    let batches = file
+        .build()
+        .map_err(|error: ParquetError| ArrowError::ParquetError(error.to_string()))?;
+    Ok(Box::new(batches))
 }
 
 /// Opens a Parquet file for reading record batches.

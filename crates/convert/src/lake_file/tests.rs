@@ -5,7 +5,7 @@ use arrow_schema::{DataType, Field, Schema};
 use tracelake_core::options::Codec;
 use tracelake_core::settings::Settings;
 use tracelake_encode::arrow_file::ArrowFile;
-use tracelake_encode::output::{OutputFile, OutputSettings};
+use tracelake_encode::output::{OutputFile, OutputSettings, RowOrder};
 use tracelake_schema::TRACES;
 
 use super::*;
@@ -18,7 +18,8 @@ fn arrow_file(codec: Codec) -> Vec<u8> {
     let output = OutputSettings::of(&settings).unwrap();
     // The columns are those of the schema, whatever the table.
     let table = &TRACES.iter().next().unwrap().tables[0];
-    let mut file = ArrowFile::create(Vec::new(), table, &schema, output).unwrap();
+    let mut file =
+        ArrowFile::create(Vec::new(), table, &schema, output, RowOrder::Published).unwrap();
     for values in [[Some(3), None], [Some(-1), Some(9)]] {
         let times: Arc<dyn Array> = Arc::new(Int64Array::from(values.to_vec()));
         let zeros: Arc<dyn Array> = Arc::new(Int64Array::from(vec![0; 2]));

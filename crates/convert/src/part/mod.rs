@@ -18,7 +18,7 @@ use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Accepted, Format};
 use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::batch::BatchBuilder;
-use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
+use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
 use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_encode::reject::Reject;
 use tracelake_encode::syntax::{BYTE_ORDER_MARK, LeftOut};
@@ -85,7 +85,7 @@ fn convert_as<F: OutputFile<W>, W: Write + Send>(
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let mut file = F::create(out, &order.table, schema, output)?;
+    let mut file = F::create(out, &order.table, schema, output, RowOrder::Published)?;
     let mut reader = rows.blocks(order, on_bad_row, progress, |source| {
         file.builder(source, schema, output)
     });

@@ -45,6 +45,7 @@ pub use archives::number_of_member;
 pub use checksums::check_sha256;
 pub use estimate::{Estimate, Packed, SourceSize};
 pub use request::{ChecksumSource, PartSet, Request};
+pub(crate) use selection::unknown_key;
 pub use selection::time_bounds;
 pub use shards::Shard;
 pub use table_index::TableIndex;

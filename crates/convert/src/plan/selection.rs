@@ -311,7 +311,7 @@ fn unknown_column(name: &str, table: &Table) -> Error {
     Error::new(ErrorKind::Usage, reason).hint(format!("{meant}it has {}", names.join(", ")))
 }
 
-fn unknown_key(name: &str, trace: &Trace) -> Error {
+pub(crate) fn unknown_key(name: &str, trace: &Trace) -> Error {
     let names: Vec<&str> = trace.sample_keys.iter().map(|key| &*key.name).collect();
     let shown = escape(name.as_bytes(), 80);
     let reason = format!("no table of {} has the key '{shown}'", trace.name);

@@ -314,7 +314,7 @@ impl Run<'_> {
 const READINGS: usize = 8;
 
 /// Reads an output, and again if another worker has replaced it by equal bytes while it was read.
-fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
+pub(crate) fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..READINGS {
         match read() {
             Err(error) if error.is_replacement() => {}
@@ -325,7 +325,12 @@ fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
 }
 
 /// Reads the footer of a part back, and compares its row count with what was counted.
-fn check_footer(root: &Location, format: Format, table: &str, part: &PartFacts) -> Result<()> {
+pub(crate) fn check_footer(
+    root: &Location,
+    format: Format,
+    table: &str,
+    part: &PartFacts,
+) -> Result<()> {
     let path = inside(root, &part.output.path)?;
     let rows = LakeFile::open_end(&path, format, part.output.bytes)?.rows(&path)?;
     if rows == part.rows_out {

@@ -31,6 +31,7 @@ use derived::underived;
 use schedule::{Schedule, Work};
 use step::{Run, no_threads};
 
+pub(crate) use files::{check_footer, steady};
 pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
 
@@ -343,13 +344,13 @@ fn check_zips(context: &Context, plan: &Plan, todo: &[Work<'_>]) -> Result<()> {
 }
 
 /// A pool of this many threads.
-fn threads(threads: usize) -> Result<rayon::ThreadPool> {
+pub(crate) fn threads(threads: usize) -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool.map_err(|error| no_threads(threads, error))
 }
 
 /// Says how to resume work that was stopped.
-fn resumable(error: Error) -> Error {
+pub(crate) fn resumable(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Stopped(_) => {
             error.or_hint("finished parts are kept; run the same command again to resume")

@@ -136,10 +136,11 @@ impl TableFacts {
         let numbers: BTreeSet<u32> = self.parts.iter().map(|part| part.file_number).collect();
         let cut = self.parts.iter().find_map(|part| part.of);
         let parts = cut.unwrap_or_else(|| options.published_parts(table, self.cell()));
-        let first = table.naming.first;
-        if table.naming.is_sparse {
+        if cut.is_none() && table.naming.is_sparse {
             return parts > 0 && u32::try_from(numbers.len()) == Ok(parts);
         }
+        // What is cut is numbered from 0.
+        let first = cut.map_or(table.naming.first, |_| 0);
         let whole = first..first.saturating_add(parts);
         !numbers.is_empty() && numbers.into_iter().eq(whole)
     }

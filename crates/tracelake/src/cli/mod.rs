@@ -1,5 +1,6 @@
 //! The command line: what can be typed, and what it means. The only module that knows clap.
 
+mod cluster;
 pub(crate) mod keywords;
 mod values;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use cluster::ClusterArgs;
 use serde::Serialize;
 use tracelake_convert::given_trace::given_trace;
 use tracelake_convert::plan::{ChecksumSource, PartSet, Request, Shard};
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Fetch(FetchArgs),
     Convert(Box<ConvertArgs>),
     Commit(CommitArgs),
+    Cluster(ClusterArgs),
     Verify(VerifyArgs),
     Release(ReleaseArgs),
     Inspect(InspectArgs),

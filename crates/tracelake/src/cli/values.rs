@@ -1,5 +1,6 @@
 //! How the values of options are read.
 
+use tracelake_convert::cluster::LEAST_MEMORY;
 use tracelake_convert::run::parts_within;
 use tracelake_core::redact::redacted;
 use tracelake_schema::Rule;
@@ -29,6 +30,22 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         size if parts_within(size).is_none() => {
             Err("too small: converting one part at a time needs 256MB".into())
         }
+        size => Ok(size),
+    }
+}
+
+/// Reads a size in bytes that is enough for clustering rows.
+pub(super) fn cluster_memory(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        ..LEAST_MEMORY => Err("too small: rows are clustered in 64MB or more".into()),
+        size => Ok(size),
+    }
+}
+
+/// Reads the size of a file in bytes.
+pub(super) fn file_size(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        0 => Err("a file has at least 1 byte".into()),
         size => Ok(size),
     }
 }

@@ -71,6 +71,11 @@ pub(crate) enum Gap {
         /// The missing file numbers below `total`: the first and the last of each run.
         missing: Vec<(u32, u32)>,
     },
+    /// Parts, in the lake that it was clustered from.
+    Before {
+        /// The number of published parts.
+        known: u32,
+    },
     /// Rows: all known parts are here, and still their number isn't the published one.
     Rows {
         /// Rows read from the source.
@@ -97,6 +102,9 @@ impl Gap {
                 "{} of {total} parts are missing: {}",
                 count(missing),
                 ranges(missing.iter().copied())
+            ),
+            Self::Before { known } => format!(
+                "some of its {known} parts were missing in the lake that it was clustered from"
             ),
             Self::Rows { read, published } => {
                 let rows = words::several(*read, "row");
@@ -127,6 +135,7 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
             .filter(|other| other.files == table.files);
         others.any(|other| !parts_of(other).is_empty())
     };
+    let clustered = manifest.origin.clustered.as_ref();
     let (mut gaps, mut unknown) = (Vec::new(), Vec::new());
     let tables = trace.tables.iter().filter(|table| is_expected(table));
     for (table, cell) in tables.flat_map(|table| cells.iter().map(move |cell| (table, *cell))) {
@@ -144,8 +153,13 @@ pub(crate) fn completeness(trace: &Trace, manifest: &Manifest) -> Completeness {
         }
         let rows_in = parts.iter().map(|part| part.rows_in);
         let read = rows_in.fold(0, u64::saturating_add);
+        // Its files say how many there are, but not how many there were before.
+        let is_rearranged = clustered.is_some_and(|how| how.rearranges(trace, table));
+        let lacks_some = is_rearranged && parts.iter().all(|part| part.of.is_none());
         let gap = match published {
-            _ if !missing.is_empty() => Gap::Parts { total, missing },
+            _ if parts.is_empty() && is_rearranged => Gap::Absent,
+            None if lacks_some && is_published && known > 0 => Gap::Before { known },
+            _ if !missing.is_empty() && !is_rearranged => Gap::Parts { total, missing },
             _ if parts.is_empty() => Gap::Absent,
             Some(published) if published.rows != read => Gap::Rows {
                 read,

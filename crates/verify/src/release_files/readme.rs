@@ -1,6 +1,7 @@
 //! The dataset card: metadata for the Hugging Face hub, and a description for people.
 
 use serde_json::Value;
+use tracelake_core::clustered::Clustered;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words;
@@ -223,6 +224,10 @@ fn missing_parts(gaps: &[TableGap]) -> String {
     let rows = gaps
         .iter()
         .filter_map(|TableGap { table, cell, gap }| match gap {
+            Gap::Before { known } => Some(format!(
+                "| {table}{} | some | {known} | unknown |\n",
+                of_cell(*cell)
+            )),
             Gap::Rows { .. } => None,
             Gap::Absent => Some(format!(
                 "| {table}{} | 0 | unknown | all |\n",
@@ -253,6 +258,7 @@ fn making(lake: &ReleasedLake<'_>) -> String {
         version,
         trace,
         options,
+        clustered,
         ..
     } = &lake.manifest.origin;
     let source = if lake.is_synthetic() {
@@ -262,6 +268,7 @@ fn making(lake: &ReleasedLake<'_>) -> String {
     };
     let title = options.format.title();
     let parts = match options.part_rows {
+        _ if clustered.is_some() => clustered_parts(lake),
         None => format!("Each source file became one {title} file."),
         Some(rows) => format!(
             "A file that holds a whole table was cut into {title} files of {}; any other file \
@@ -273,14 +280,46 @@ fn making(lake: &ReleasedLake<'_>) -> String {
     let given: String = named
         .map(|(name, value)| format!(" --{name} {}", words::for_shell(value)))
         .collect();
+    let (out, then) = match clustered {
+        None => ("OUT", String::new()),
+        Some(how) => ("LAKE", cluster_command(how)),
+    };
     format!(
         "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
-         ```sh\ntracelake convert SRC OUT{given}\n```\n\n\
+         ```sh\ntracelake convert SRC {out}{given}\n{then}```\n\n\
          {parts} The same version makes the same bytes from the \
          same\nfiles. `_tracelake/manifest.json` names the source of each file with its SHA-256. \
          Every file of the lake\nwas checked against the manifest before this card was written. \
          `sha256sum --check {SUMS}` or\n`tracelake verify .` in this directory does it again.\n",
     )
+}
+
+/// The command that clustered a lake.
+fn cluster_command(how: &Clustered) -> String {
+    let way = match &how.by {
+        Some(key) => format!("--by {}", words::for_shell(key)),
+        None => "--compact".to_owned(),
+    };
+    let size = match (how.files, how.file_size) {
+        (Some(files), _) => format!(" --files {files}"),
+        (None, Some(bytes)) => format!(" --file-size {bytes}"),
+        (None, None) => String::new(),
+    };
+    format!("tracelake cluster LAKE OUT {way}{size}\n")
+}
+
+/// What the files of a clustered lake hold.
+fn clustered_parts(lake: &ReleasedLake<'_>) -> String {
+    let clustered = lake.manifest.origin.clustered.as_ref();
+    match clustered.and_then(|how| Some((how.by.as_ref()?, how.files?))) {
+        Some((key, files)) => format!(
+            "The rows of each {key} are together: file I of a table that has the key has the rows that\n\
+             `convert --sample I/{files} --sample-by {key}` selects, sorted. Other tables are as they were in LAKE."
+        ),
+        None => {
+            "The rows are in the published order, in files with equal numbers of rows.".to_owned()
+        }
+    }
 }
 
 fn rows(lake: &ReleasedLake<'_>) -> String {

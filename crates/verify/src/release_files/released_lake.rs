@@ -188,10 +188,13 @@ fn check_origin(origin: &Origin) -> Result<()> {
         description,
         synthetic: _,
         options: _,
+        clustered,
         described: _,
     } = origin;
+    let key = clustered.as_ref().and_then(|how| how.by.as_ref());
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-+_.:".contains(&byte);
-    for text in [tool, version, trace].into_iter().chain(description) {
+    let texts = [tool, version, trace].into_iter();
+    for text in texts.chain(description).chain(key) {
         if text.is_empty() || !text.bytes().all(plain) {
             let shown = escape(text.as_bytes(), 80);
             let reason = format!("the manifest says '{shown}', which tracelake never writes");

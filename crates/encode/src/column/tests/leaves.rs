@@ -22,7 +22,7 @@ use super::metadata;
 use crate::column_values::{self, ReadRows};
 use crate::json::JsonRecords;
 use crate::nodes::{MaxLevels, Node, leaves};
-use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
+use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
 use crate::parquet_file::ParquetFile;
 use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
@@ -42,6 +42,7 @@ fn create() -> ParquetFile<Vec<u8>> {
         &ROWS,
         &arrow_schema(&ROWS),
         OutputSettings::DEFAULT,
+        RowOrder::Published,
     )
     .unwrap()
 }

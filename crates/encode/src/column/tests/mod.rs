@@ -33,7 +33,7 @@ use tracelake_schema::{Column, Kind, Sentinel, Table};
 use tracelake_testkit::every_kind;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowSource};
+use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
 use crate::parquet_file::ParquetFile;
 use crate::reject::Reject;
 use crate::rows::RowGroupBuilder;
@@ -103,8 +103,14 @@ fn encode(
 ) -> (Made, Arc<ParquetMetaData>) {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
-    let mut file =
-        ParquetFile::create(Vec::new(), &TABLE, &schema, OutputSettings::DEFAULT).unwrap();
+    let mut file = ParquetFile::create(
+        Vec::new(),
+        &TABLE,
+        &schema,
+        OutputSettings::DEFAULT,
+        RowOrder::Published,
+    )
+    .unwrap();
     let mut rows =
         RowGroupBuilder::new(RowSource::of(&order), file.schema(), codec, ROW_GROUP_ROWS);
     let mut rejects = Vec::new();

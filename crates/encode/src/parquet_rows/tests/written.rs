@@ -15,7 +15,7 @@ use tracelake_core::field_order::{SampleRule, TimeRule};
 use tracelake_core::selection::Sample;
 
 use super::*;
-use crate::output::{OutputFile, OutputSettings, RowSource};
+use crate::output::{OutputFile, OutputSettings, RowOrder, RowSource};
 use crate::parquet_file::ParquetFile;
 
 /// An array whose values, and all within them, may be NULL; codes have 64 bits, as Google's do.
@@ -239,7 +239,7 @@ proptest! {
         let footer = Arc::clone(footer.metadata());
         let (mut rows, _) = ParquetRows::new(file, footer, &order()).unwrap();
         let (schema, settings) = (arrow_schema(&TABLE), OutputSettings::DEFAULT);
-        let mut out = ParquetFile::create(Vec::new(), &TABLE, &schema, settings).unwrap();
+        let mut out = ParquetFile::create(Vec::new(), &TABLE, &schema, settings, RowOrder::Published).unwrap();
         let mut builder = out.builder(RowSource::Rows(&TABLE), &schema, settings);
         while let Some(chunk) = rows.next_chunk().unwrap() {
             if builder.is_full(chunk.rows.len()) {

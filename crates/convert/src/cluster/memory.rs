@@ -1,0 +1,74 @@
+//! How much of the memory each step may take.
+
+/// What the program, the manifests and the plan take, in bytes.
+const BASE: u64 = 16 << 20;
+
+/// What reading a file takes: a page and a dictionary of each column, and a batch of rows.
+const READER: u64 = 24 << 20;
+
+/// The least that rows are sorted in.
+const LEAST_SORTED: u64 = 8 << 20;
+
+/// What encoding a file takes: a row group with the dictionaries of its columns, and the rows on their way to it.
+const WRITER: u64 = 112 << 20;
+
+/// The least that is kept for reading sorted rows.
+const LEAST_MERGED: u64 = 4 << 20;
+
+/// What reading a run of sorted rows takes: a block, and the row at hand.
+const RUN: u64 = 2 * super::spill::BLOCK as u64;
+
+/// The most runs that are merged at a time: more would be slower than merging twice.
+const MOST_RUNS: u64 = 256;
+
+/// The memory of the steps, all of which may run on each of some threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Memory {
+    /// Files that are read at a time.
+    pub(super) readers: usize,
+    /// Bytes in which each of them sorts its rows.
+    pub(super) sorted: usize,
+    /// Files that are written at a time.
+    pub(super) writers: usize,
+    /// Runs that each of them merges at a time.
+    pub(super) runs: usize,
+}
+
+impl Memory {
+    /// Shares this many bytes among some threads.
+    pub(super) fn of(bytes: u64, threads: usize) -> Self {
+        let bytes = bytes.saturating_sub(BASE);
+        let at_once = |least: u64| {
+            let most = usize::try_from(bytes / least).unwrap_or(usize::MAX);
+            most.clamp(1, threads.max(1))
+        };
+        let readers = at_once(READER + LEAST_SORTED);
+        let writers = at_once(WRITER + LEAST_MERGED);
+        let sorted = (bytes / readers as u64).saturating_sub(READER);
+        let merged = (bytes / writers as u64).saturating_sub(WRITER);
+        let runs = merged.max(LEAST_MERGED) / RUN;
+        Self {
+            readers,
+            sorted: usize::try_from(sorted.max(LEAST_SORTED)).unwrap_or(usize::MAX),
+            writers,
+            runs: usize::try_from(runs.min(MOST_RUNS)).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::request::LEAST_MEMORY;
+
+    #[test]
+    fn steps_share_the_memory() {
+        let least = Memory::of(LEAST_MEMORY, 8);
+        assert_eq!((least.readers, least.writers), (1, 1));
+        assert!(least.sorted >= 8 << 20 && least.runs >= 16, "{least:?}");
+        let more = Memory::of(2 << 30, 2);
+        assert_eq!((more.readers, more.writers, more.runs), (2, 2, 256));
+        assert!(more.sorted > 900 << 20, "{more:?}");
+        assert_eq!(Memory::of(0, 0), Memory::of(1, 1));
+    }
+}

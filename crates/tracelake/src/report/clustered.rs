@@ -1,0 +1,117 @@
+//! What `tracelake cluster` would do and has done, for people and as a JSON line.
+
+use std::collections::BTreeSet;
+
+use indicatif::HumanBytes;
+use serde_json::json;
+use tracelake_convert::cluster::{ClusterPlan, PlannedTable, Room};
+use tracelake_convert::run::Outcome;
+use tracelake_core::part_key::of_cell;
+use tracelake_core::words::{group_digits, several};
+use tracelake_lake::PartName;
+
+use super::{Reporter, Stream, aligned, say, shown, shown_path};
+
+/// The output of `--dry-run`.
+pub(crate) fn cluster_text(plan: &ClusterPlan, done: &BTreeSet<PartName>, room: &Room) -> String {
+    let mut text = format!("{}, {}\n", shown_path(plan.lake()), plan.clustered());
+    for table in plan.tables() {
+        let files = |files: usize| several(files as u64, "file");
+        text += &format!(
+            "{}{}: {} in {}, {} -> ",
+            table.name,
+            of_cell(table.cell),
+            several(table.rows, "row"),
+            files(table.inputs),
+            HumanBytes(table.bytes),
+        );
+        text += &match table.order {
+            Some(columns) if columns.is_empty() => files(table.outputs.len()),
+            Some(columns) => format!(
+                "{}, sorted by {}",
+                files(table.outputs.len()),
+                columns.join(", ")
+            ),
+            None => "copied".to_owned(),
+        };
+        let finished = table.outputs.iter().filter(|name| done.contains(name));
+        match finished.count() {
+            0 => {}
+            count => text += &format!(", {} done", group_digits(count as u64)),
+        }
+        text.push('\n');
+    }
+    let free = |free: Option<u64>| {
+        free.map_or_else(String::new, |free| format!(" ({} free)", HumanBytes(free)))
+    };
+    let elsewhere = match room.free_to_sort {
+        Some(_) => format!(" on another disk{}", free(room.free_to_sort)),
+        None => String::new(),
+    };
+    text += &format!(
+        "estimate: at least {} on disk{}, and {} more while rows are sorted{elsewhere}; at most {} of memory\n",
+        HumanBytes(room.files),
+        free(room.free),
+        HumanBytes(room.sorted),
+        HumanBytes(room.memory),
+    );
+    text
+}
+
+/// Reports the result.
+pub(crate) fn clustered(reporter: &Reporter, plan: &ClusterPlan, outcome: &Outcome) {
+    let seconds = reporter.elapsed().as_secs_f64();
+    let made = |table: &PlannedTable<'_>| {
+        let parts = outcome.manifest.parts();
+        let of_table = parts.filter(|(name, part)| *name == table.name && part.cell == table.cell);
+        of_table.fold((0, 0_u64), |(rows, bytes), (_, part)| {
+            (
+                rows + part.rows_out,
+                bytes.saturating_add(part.output.bytes),
+            )
+        })
+    };
+    if reporter.is_json() {
+        let tables: Vec<_> = plan
+            .tables()
+            .map(|table| {
+                let (rows, bytes) = made(&table);
+                json!({
+                    "name": table.name, "cell": table.cell, "parts": table.outputs.len(), "rows": rows,
+                    "bytes_in": table.bytes, "bytes_out": bytes,
+                })
+            })
+            .collect();
+        return reporter.json(&json!({
+            "event": "done", "trace": outcome.manifest.origin.trace, "converted": outcome.converted,
+            "committed": outcome.is_committed, "tables": tables, "seconds": seconds,
+        }));
+    }
+    if !reporter.is_for_people() {
+        return;
+    }
+    let header = ["table", "files", "rows", "before", "after"];
+    let mut rows = vec![header.map(str::to_owned).to_vec()];
+    for table in plan.tables() {
+        let (count, bytes) = made(&table);
+        rows.push(vec![
+            format!("{}{}", table.name, of_cell(table.cell)),
+            group_digits(table.outputs.len() as u64),
+            group_digits(count),
+            HumanBytes(table.bytes).to_string(),
+            HumanBytes(bytes).to_string(),
+        ]);
+    }
+    say(&aligned(&rows, Stream::Err));
+    let parts = usize::try_from(plan.parts()).unwrap_or(usize::MAX);
+    let kept = match parts.saturating_sub(outcome.converted) {
+        0 => String::new(),
+        kept => format!(", {} kept from before", group_digits(kept as u64)),
+    };
+    say(&format!(
+        "{} clustered {}: {} made{kept}, {seconds:.1} s",
+        shown_path(plan.lake()),
+        shown(&plan.clustered()),
+        several(outcome.converted as u64, "file"),
+    ));
+}
