@@ -33,8 +33,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{
-    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, ExportArgs, FetchArgs, GenerateArgs, InspectArgs,
-    ManArgs, ReleaseArgs, SchemaArgs, VerifyArgs,
+    Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, ExportArgs, FetchArgs, GenerateArgs,
+    InspectArgs, ManArgs, ReleaseArgs, SchemaArgs, VerifyArgs,
 };
 use crate::report::{FETCH, PlannedWork, Reporter};
 
