@@ -495,7 +495,7 @@ mod tests {
         tables.find(|table| table.syntax == syntax).unwrap()
     }
 
-    fn level(table: &Table, text: &str, listed: Option<usize>) -> Level {
+    fn level(table: &Arc<Table>, text: &str, listed: Option<usize>) -> Level {
         fit(table, &Head::of(text.as_bytes()), listed).level
     }
 
