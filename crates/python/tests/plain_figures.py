@@ -42,6 +42,13 @@ class Rows:
     def __getitem__(self, table: str) -> list[Row]:
         return self._tables[table]
 
+    def of(self, table: str) -> list[Row]:
+        """The rows of a table, or none if the lake lacks it: then no figure of it is made."""
+        try:
+            return self[table]
+        except KeyError:
+            return []
+
 
 class Thing(NamedTuple):
     """Something that happens."""
@@ -929,7 +936,7 @@ def power(rows: Rows) -> dict[str, Callable[[], Numbers]]:
 
 
 def functions_2019(rows: Rows) -> dict[str, Callable[[], Numbers]]:
-    days, durations, memory = rows["function_invocations_by_day"], rows["function_durations"], rows["app_memory"]
+    days, durations, memory = (rows.of(name) for name in ("function_invocations_by_day", "function_durations", "app_memory"))
     times = [(10, "under 10"), (100, "10-99"), (1440, "100-1,439"), (86_400, "1,440-86,399")]
     takes = [(10, "under 10 ms"), (100, "10-100 ms"), (1000, "0.1-1 s"), (10_000, "1-10 s"), (60_000, "10-60 s")]
     sizes_of = [(50, "under 50 MB"), (100, "50-100 MB"), (200, "100-200 MB"), (400, "200-400 MB")]
@@ -1042,7 +1049,7 @@ def philly(rows: Rows) -> dict[str, Callable[[], Numbers]]:
     )
     memory = [
         Thing(microseconds(row["time"]), "memory", 100 * (row["mem_total"] - row["mem_free"]) / row["mem_total"])
-        for row in rows["cluster_mem_util"]
+        for row in rows.of("cluster_mem_util")
         if row["mem_total"] and 0 <= row["mem_free"] <= row["mem_total"]
     ]
     return {
@@ -1087,7 +1094,9 @@ def burstgpt(rows: Rows) -> dict[str, Callable[[], Numbers]]:
         "requests_over_time": lambda: rates(
             [Thing(row["timestamp"], row["model"]) for row in asked], Axis(86_400, 86_400, 2000, 0)
         ),
-        "requests_of_a_day": lambda: counted((str(row["timestamp"] // 3600 % 24), row["log_type"]) for row in asked),
+        "requests_of_a_day": lambda: counted(
+            (str(row["timestamp"] // 3600 % 24), row["log_type"]) for row in asked if row["timestamp"] >= 0
+        ),
         "input_sizes": lambda: counted(
             (within(row["request_tokens"], sizes_in, "4,000 and more"), row["model"]) for row in asked
         ),

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 import shutil
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +85,74 @@ def test_every_finding_is_explained() -> None:
         assert report and report.having("passed"), report
         found |= {(name, one.check, one.finding, one.violations) for one in report.findings}
     assert found == explained()
+
+
+#: Published files that the csv module reads as well: the folder, the file, its table, and how many rows it has.
+PLAIN_CSV = [
+    ("next/burstgpt", "BurstGPT_3.csv", "inference_requests", 4),
+    ("next/azure-functions-2019", "function_durations_percentiles.anon.d01.csv", "function_durations", 3),
+    ("next/alibaba-microservices", "MSCallGraph_0.csv", "ms_call_graph", 1),
+    ("next/azure-vm-noise-2024", "unit=IOPS.csv", "benchmark_runs", 1499),
+    ("next/philly", "cluster_gpu_util", "cluster_gpu_util", 1),
+    ("next/philly", "cluster_cpu_util", "cluster_cpu_util", 1),
+]
+PACIFIC = {"PDT": timezone(timedelta(hours=-7)), "PST": timezone(timedelta(hours=-8))}
+
+
+def lake_name(published: str) -> str:
+    """The name in the lake of a published column."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "_", published).lower().replace(" ", "_") or "row_index"
+
+
+def is_same(text: str, value: Any) -> bool:
+    """Whether a field spells a value."""
+    if value is None:
+        return text in ("", "NA")
+    if isinstance(value, (int, float)):
+        return float(text) == value
+    if isinstance(value, datetime):
+        moment, _, zone = text.rpartition(" ") if text[-3:] in PACIFIC else (text, "", "")
+        return datetime.fromisoformat(moment).replace(tzinfo=PACIFIC.get(zone)) == value
+    return text == value
+
+
+def read_plainly(file: Path) -> Iterator[dict[str, str]]:
+    with file.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            # The rows of one file end with a comma.
+            yield {name: text for name, text in row.items() if name is not None}
+
+
+@pytest.mark.skipif(not ROWS.is_dir(), reason="there are no published rows next to the project")
+@pytest.mark.parametrize(("folder", "name", "table", "rows"), PLAIN_CSV)
+def test_rows_are_those_that_the_csv_module_reads(folder: str, name: str, table: str, rows: int) -> None:
+    pytest.importorskip("polars")
+    lake = tracelake.convert(ROWS / folder, "lake", tables=table, allow_missing=True)
+    assert tracelake.verify("lake", source=ROWS / folder)
+    file = next((ROWS / folder).rglob(name))
+    expected = list(read_plainly(file))
+    by_polars = lake[table].scan().collect().to_dicts()
+    by_duckdb = lake.duckdb().sql(f"FROM {table}").to_arrow_table().to_pylist()
+    assert len(expected) == len(by_polars) == len(by_duckdb) == rows
+    captured = dict(re.findall(r"(\w+)=([^/]+?)(?:/|\.csv$)", str(file.relative_to(ROWS / folder))))
+    for read in (by_polars, by_duckdb):
+        for fields, row in zip(expected, read, strict=True):
+            run = [text for column, text in fields.items() if re.fullmatch("gpu[0-7]_util", column)]
+            if run:
+                assert all(map(is_same, run, row["gpu_util"])) and len(run) == len(row["gpu_util"]) == 8
+            for column, text in {**fields, **captured}.items():
+                if text not in run:
+                    assert is_same(text, row[lake_name(column)]), column
+
+
+@pytest.mark.skipif(not ROWS.is_dir(), reason="there are no published rows next to the project")
+def test_jobs_of_philly_are_those_that_the_json_module_reads() -> None:
+    pytest.importorskip("polars")
+    lake = tracelake.convert(ROWS / "next" / "philly", "lake", tables="cluster_job_log")
+    (expected,) = json.loads((ROWS / "next" / "philly" / "cluster_job_log").read_text())
+    (read,) = lake["cluster_job_log"].scan().drop("file_number", strict=False).collect().to_dicts()
+    for times in [read, *read["attempts"]]:
+        for name in ("submitted_time", "start_time", "end_time"):
+            if name in times:
+                times[name] = str(times[name])
+    assert read == expected
