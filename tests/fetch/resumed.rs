@@ -37,14 +37,18 @@ fn a_file_is_resumed_in_the_middle() {
     let has = station.files()[&partial].len();
     assert!(0 < has && has < files[PART].len(), "{has}");
     // `convert` says what such a file is.
+    let other = station.dir().join("craters.csv.gz");
+    fs::write(&other, &files["craters.csv.gz"]).unwrap();
     let mut convert = plain();
-    convert
-        .arg("convert")
-        .arg(station.dir())
-        .arg(station.scratch.out());
+    convert.args(["convert", "--allow-missing"]);
+    convert.arg(station.dir()).arg(station.scratch.out());
     convert.arg("--trace").arg(station.description());
-    let refused = ended(convert.output().unwrap());
-    refused.prints("it looks like a download that hasn't finished; finish the download");
+    let converted = ended(convert.output().unwrap());
+    for ending in ["", ".json"] {
+        let says = "it looks like a download that hasn't finished; finish the download";
+        converted.prints(&format!("{partial}{ending} is skipped: {says}"));
+    }
+    fs::remove_file(other).unwrap();
 
     dies.store(false, Ordering::Relaxed);
     let before = server.asked().len();

@@ -20,6 +20,8 @@ pub enum Checked {
     /// No digest is published, and its format has no checks: it has the size that was published, or announced by its
     /// server.
     Size,
+    /// It was there before, its format has no checks, and neither digest nor size are published.
+    Nothing,
 }
 
 /// Checks a file by its published size and digest, or by the checks of its compression where no digest is published.

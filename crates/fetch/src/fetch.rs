@@ -42,6 +42,24 @@ pub struct Outcome {
     pub checked: BTreeMap<Checked, u64>,
 }
 
+impl Outcome {
+    /// How many files were checked in a way that this holds for.
+    ///
+    /// ```
+    /// use tracelake_fetch::{Checked, Outcome};
+    ///
+    /// let mut outcome = Outcome::default();
+    /// outcome.checked.insert(Checked::Digest, 7);
+    /// assert_eq!(outcome.checked_by(|checked| checked == Checked::Digest), 7);
+    /// assert_eq!(outcome.checked_by(|checked| checked == Checked::Size), 0);
+    /// ```
+    #[must_use]
+    pub fn checked_by(&self, is: fn(Checked) -> bool) -> u64 {
+        let counts = self.checked.iter().filter(|(checked, _)| is(**checked));
+        counts.map(|(_, count)| count).sum()
+    }
+}
+
 impl FetchPlan {
     /// The bytes of all files; `None` if the size of one isn't known.
     #[must_use]

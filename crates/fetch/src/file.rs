@@ -48,7 +48,11 @@ pub(crate) fn fetch_file(
         let bytes = fs::metadata(&path).map_or(0, |found| found.len());
         return Ok(Done {
             bytes,
-            checked,
+            checked: match checked {
+                // No server was asked for it.
+                Checked::Size if file.bytes.is_none() => Checked::Nothing,
+                checked => checked,
+            },
             is_kept: true,
         });
     }
@@ -95,7 +99,10 @@ fn download(
     let (mut reader, version, start) = open(context, &url, partial)?;
     match start {
         0 => partial.begin(&url.to_string(), &version)?,
-        _ => partial.resume()?,
+        _ => {
+            partial.resume()?;
+            context.emit(Event::Read { bytes: start });
+        }
     }
     if let (Some(found), Some(published)) = (version.bytes, file.bytes)
         && found != published

@@ -215,7 +215,19 @@ impl Conversion {
 /// # Errors
 /// [`ErrorKind::Usage`], as the program would say it.
 pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conversion> {
-    let start = ["tracelake", "convert"].map(OsString::from);
+    let Command::Convert(args) = command("convert", arguments)? else {
+        unreachable!("the arguments begin with `convert`");
+    };
+    Ok(Conversion {
+        request: args.request()?,
+        out: args.out()?,
+        arguments: args,
+    })
+}
+
+/// Reads the arguments of a command, without the name of the program and of the command.
+fn command(name: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
+    let start = ["tracelake", name].map(OsString::from);
     let arguments: Vec<OsString> = start.into_iter().chain(arguments).collect();
     let cli = parsed(&arguments).map_err(|answer| {
         let text = answer.to_string();
@@ -223,13 +235,31 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         let reason = reason.strip_prefix("error: ").unwrap_or(reason);
         Error::new(ErrorKind::Usage, reason).because(answer)
     })?;
-    let Command::Convert(args) = cli.command else {
-        unreachable!("the arguments begin with `convert`");
+    Ok(cli.command)
+}
+
+/// What `tracelake fetch` arguments ask for, for a front end that carries it out itself.
+#[derive(Debug)]
+pub struct Fetching {
+    /// The request.
+    pub request: tracelake_fetch::Request,
+    /// The directory to download to.
+    pub dir: PathBuf,
+}
+
+/// Reads the arguments of `tracelake fetch`, without the name of the program and of the command.
+///
+/// # Errors
+/// [`ErrorKind::Usage`], as the program would say it.
+pub fn fetching(arguments: impl IntoIterator<Item = OsString>) -> Result<Fetching> {
+    let Command::Fetch(args) = command("fetch", arguments)? else {
+        unreachable!("the arguments begin with `fetch`");
     };
-    Ok(Conversion {
-        request: args.request()?,
-        out: args.out()?,
-        arguments: args,
+    let trace = args.trace()?.filter(|_| !args.list);
+    let trace = trace.ok_or_else(|| Error::new(ErrorKind::Usage, "no trace is named"))?;
+    Ok(Fetching {
+        request: args.request(trace),
+        dir: args.dir()?,
     })
 }
 

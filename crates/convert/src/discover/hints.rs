@@ -37,6 +37,8 @@ const ENDINGS: &[Ending] = &[
     ending(".aria2", UNFINISHED, FINISH),
     ending(".part", UNFINISHED, FINISH),
     ending(".partial", UNFINISHED, FINISH),
+    // What `fetch` knows of such a file.
+    ending(".partial.json", UNFINISHED, FINISH),
     ending(".gstmp", UNFINISHED, FINISH),
 ];
 

@@ -33,12 +33,13 @@ from ._errors import (
 )
 from ._facts import FileFacts, PartFacts
 from ._lake import Lake
-from ._making import convert, generate, inspect, release, verify
+from ._making import convert, fetch, generate, inspect, release, verify
 from ._progress import Callback, Event, Progress
 from ._reader import Reader
 from ._reading import open as open  # public, but not in __all__
 from ._reading import read_part, scan, schema, traces
 from ._results import (
+    Fetched,
     Generated,
     GeneratedTable,
     Inventory,
@@ -86,6 +87,7 @@ __all__ = [
     "DerivedTable",
     "Event",
     "FailedError",
+    "Fetched",
     "FileFacts",
     "Finding",
     "Generated",
@@ -118,6 +120,7 @@ __all__ = [
     "check",
     "convert",
     "derive",
+    "fetch",
     "generate",
     "inspect",
     "read_part",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from . import _lake, _options, _results, _tracelake
@@ -11,13 +12,38 @@ from ._options import path as path_of
 from ._options import switch, takes_convert_options, text, thread_count
 from ._paths import StrPath
 from ._progress import Progress, Watcher
-from ._results import Generated, Inventory, Release, Verification
+from ._results import Fetched, Generated, Inventory, Release, Verification
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ._convert_options import ConvertOptions
+
+
+def fetch(
+    trace: str,
+    dir: StrPath,
+    *,
+    tables: str | Iterable[str] | None = None,
+    parts: str | int | Iterable[int] | None = None,
+    cell: str | None = None,
+    source_form: Literal["json", "parquet"] = "json",
+    progress: Progress = None,
+) -> Fetched:
+    """Downloads the published files of a trace into a directory, checked, or resumes where an earlier call stopped.
+
+    ``trace`` is a name, or the path of a description that says where its files are. The keyword arguments are the
+    options of ``tracelake fetch``; those of :func:`convert` have the same forms.
+
+    >>> tracelake.fetch("google-2011-v2.1", "download", tables="task_usage", parts="0-9")  # doctest: +SKIP
+    """
+    name, place = text("trace", trace), path_of("dir", dir)
+    options = {"tables": tables, "parts": parts, "cell": cell, "source_form": source_form}
+    arguments = _options.convert_arguments(options)
+    with Watcher(progress) as watch:
+        done = _tracelake.fetch([*arguments, "--", name, place], watch)
+    return _results.fetched(place, done, watch.warnings)
 
 
 @takes_convert_options()

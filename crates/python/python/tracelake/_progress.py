@@ -14,7 +14,7 @@ from . import _show
 from ._errors import TracelakeError, UsageError, WrongTypeError
 
 Kind = Literal[
-    "begun", "started", "read", "finished", "kept", "verified", "warning", "generated"
+    "begun", "started", "read", "finished", "kept", "verified", "fetched", "warning", "generated"
 ]
 
 
@@ -25,8 +25,8 @@ class Event:
     ``begun``: the work begins, on ``bytes`` of input. ``started``: a part. ``read``: ``bytes`` more
     of the input. ``finished``: a part, of ``rows`` and ``rejected`` rows, ``bytes`` large. ``kept``:
     a part of an earlier run, whose input has ``bytes``. ``verified``: a part, of ``rows`` rows.
-    ``warning``: ``text``. ``generated``:
-    ``rows`` of a part so far.
+    ``fetched``: a file of ``bytes``, by its ``path`` below the directory; ``kept`` if it was there before.
+    ``warning``: ``text``. ``generated``: ``rows`` of a part so far.
     """
 
     kind: Kind
@@ -38,6 +38,8 @@ class Event:
     text: str | None = None
     #: The cell of the part, in a lake that is partitioned by cell.
     cell: str | None = None
+    path: str | None = None
+    kept: bool | None = None
 
 
 #: Called with each event, in the thread that called the function.
@@ -150,8 +152,10 @@ class Line:
         """Shows an event."""
         if event.kind == "begun":
             self._total = event.bytes or 0
-        elif event.kind in ("read", "kept"):
+        elif event.kind in ("read", "kept") or event.kept:
             self._done += event.bytes or 0
+        elif event.kind == "fetched":
+            self._what = event.path or ""
         elif event.kind in ("started", "generated"):
             self._what = _part(event)
         self._write(self.text(time.monotonic() - self._begun))
@@ -180,6 +184,8 @@ def _line(event: Event) -> str | None:
     if event.kind == "finished":
         rejected = f", {event.rejected:,} rejected" if event.rejected else ""
         return f"{_part(event)}: {_show.several(event.rows or 0, 'row')}{rejected}"
+    if event.kind == "fetched":
+        return f"{event.path}: {_show.size(event.bytes or 0)}{', kept' if event.kept else ''}"
     if event.kind in ("kept", "verified"):
         return f"{_part(event)}: {_show.several(event.rows or 0, 'row')}, {event.kind}"
     return None

@@ -99,6 +99,41 @@ class Generated:
 
 
 @dataclass(frozen=True, repr=False)
+class Fetched:
+    """The published files of a trace, in a directory."""
+
+    #: The directory, absolute.
+    path: str
+    trace: str
+    #: Files that this call fetched, and their bytes.
+    fetched: int
+    bytes: int
+    #: Files that were there, and right.
+    kept: int
+    #: Files that were checked by a published SHA-256, by the checks of their compression, and by their size alone.
+    by_digest: int
+    by_format: int
+    by_size: int
+    #: Files that were there, of which neither digest nor size are published.
+    unchecked: int
+    #: Tables that were left out, and why; and other warnings.
+    warnings: tuple[str, ...]
+
+    def _rows(self) -> list[list[str]]:
+        numbers = (self.fetched, self.kept, self.by_digest, self.by_format, self.by_size, self.unchecked)
+        return [[*map(_show.count, numbers)]]
+
+    def _title(self) -> str:
+        return f"Files of {self.trace} in {_files.shown(self.path)}"
+
+    def __repr__(self) -> str:
+        return _show.text_table(self._title(), _FETCHED, self._rows(), list(self.warnings))
+
+    def _repr_html_(self) -> str:
+        return _show.html_table(self._title(), _FETCHED, self._rows(), list(self.warnings))
+
+
+@dataclass(frozen=True, repr=False)
 class Verification:
     """The result of a verification; true if nothing is wrong."""
 
@@ -161,6 +196,7 @@ class Release:
 
 # Headings; those that begin with a blank are of numbers.
 _INVENTORY = ["table", " parts", " missing", " rows", " size", " time from", " to"]
+_FETCHED = [" fetched", " kept", " by SHA-256", " by compression", " by size", " unchecked"]
 _GENERATED = ["table", " parts", " rows", " size"]
 
 
@@ -178,6 +214,11 @@ def inventory(text: str) -> Inventory:
 
 def _frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def fetched(path: str, text: str, warnings: list[str]) -> Fetched:
+    """What was fetched, from its JSON."""
+    return Fetched(**known(Fetched, {**json.loads(text), "path": _files.absolute(path), "warnings": tuple(warnings)}))
 
 
 def generated(path: str, text: str) -> Generated:

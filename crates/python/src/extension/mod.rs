@@ -18,6 +18,7 @@ use tracelake_convert::plan::Shard;
 use tracelake_convert::{plan, run};
 use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::options::SourceForm;
+use tracelake_fetch::Checked;
 use tracelake_lake::plan_file::MOST_SHARDS;
 use tracelake_lake::{Commit, CommitOptions, Parts, RELEASE, SUMS, progress};
 use tracelake_location::Location;
@@ -41,8 +42,8 @@ mod _tracelake {
     use super::stream::{Reader, read_part};
     #[pymodule_export]
     use super::{
-        commit, convert, facts, generate, inspect_path, main, manifest, open_descriptors, panic,
-        prepare, query_command, redacted, release_lake, verify_lake,
+        commit, convert, facts, fetch, generate, inspect_path, main, manifest, open_descriptors,
+        panic, prepare, query_command, redacted, release_lake, verify_lake,
     };
 
     #[pymodule_init]
@@ -239,6 +240,33 @@ fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Findings> {
     let exception = |one| Ok(error::exception(py, one)?.into_value(py).into_any());
     let findings = verdict.findings.iter().map(exception);
     Ok((totals.to_string(), findings.collect::<PyResult<_>>()?))
+}
+
+/// Fetches what the arguments of `tracelake fetch` name; returns what was fetched as JSON.
+#[pyfunction]
+fn fetch(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    watch: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    work(py, watch.as_ref(), None, move |work| {
+        let fetching = program::fetching(arguments)?;
+        let plan = tracelake_fetch::plan(&work.context, &fetching.request)?;
+        work.begin(plan.bytes());
+        for (table, why) in &plan.left_out {
+            work.context.warn(format!("{table} is left out: {why}"));
+        }
+        let done = tracelake_fetch::fetch(&work.context, &plan, &fetching.dir)?;
+        let by_digest = done.checked_by(|checked| checked == Checked::Digest);
+        let by_format = done.checked_by(|checked| matches!(checked, Checked::Format(_)));
+        let by_size = done.checked_by(|checked| checked == Checked::Size);
+        let unchecked = done.checked_by(|checked| checked == Checked::Nothing);
+        Ok(json!({
+            "trace": fetching.request.trace.name, "fetched": done.fetched, "bytes": done.bytes,
+            "kept": done.kept, "by_digest": by_digest, "by_format": by_format, "by_size": by_size, "unchecked": unchecked,
+        })
+        .to_string())
+    })
 }
 
 /// Generates a synthetic trace from its parts, rows and seed; returns its tables as JSON.

@@ -208,6 +208,12 @@ fn tell(py: Python<'_>, watch: &Py<PyAny>, note: &Note) -> PyResult<()> {
             fields.set_item("rows", rows)?;
             "verified"
         }
+        Note::Event(Event::Fetched { path, bytes, kept }) => {
+            fields.set_item("path", path)?;
+            fields.set_item("bytes", bytes)?;
+            fields.set_item("kept", kept)?;
+            "fetched"
+        }
         Note::Event(Event::Warning(text)) => {
             fields.set_item("text", text)?;
             "warning"

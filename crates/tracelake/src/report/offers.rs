@@ -18,6 +18,7 @@ struct DoneLine {
     by_digest: u64,
     by_format: u64,
     by_size: u64,
+    unchecked: u64,
     seconds: f64,
 }
 
@@ -136,6 +137,9 @@ pub(crate) fn fetched(reporter: &Reporter, outcome: &Outcome) {
             Checked::Format(format) => {
                 format!("; {count} without a published digest, checked by {format}'s own checks")
             }
+            Checked::Nothing => {
+                format!("; {count} kept unchecked, since neither digest nor size are published")
+            }
             Checked::Size => format!("; {count} without any digest, checked by size alone"),
         };
     }
@@ -144,18 +148,15 @@ pub(crate) fn fetched(reporter: &Reporter, outcome: &Outcome) {
 }
 
 fn done(reporter: &Reporter, outcome: &Outcome) -> DoneLine {
-    let count = |is: fn(&Checked) -> bool| {
-        let counts = outcome.checked.iter().filter(|(checked, _)| is(checked));
-        counts.map(|(_, count)| count).sum()
-    };
     DoneLine {
         event: "done",
         fetched: outcome.fetched,
         bytes: outcome.bytes,
         kept: outcome.kept,
-        by_digest: count(|checked| matches!(checked, Checked::Digest)),
-        by_format: count(|checked| matches!(checked, Checked::Format(_))),
-        by_size: count(|checked| matches!(checked, Checked::Size)),
+        by_digest: outcome.checked_by(|checked| checked == Checked::Digest),
+        by_format: outcome.checked_by(|checked| matches!(checked, Checked::Format(_))),
+        by_size: outcome.checked_by(|checked| checked == Checked::Size),
+        unchecked: outcome.checked_by(|checked| checked == Checked::Nothing),
         seconds: reporter.elapsed().as_secs_f64(),
     }
 }
