@@ -7,6 +7,7 @@
     reason = "a test stops at the first surprise, and prints what it measured"
 )]
 
+mod cluster;
 mod state;
 
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
 //! A lake and what is asked for → which files of which rows: plain data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tracelake_core::Context;
@@ -10,7 +10,7 @@ use tracelake_core::options::unknown_table;
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_encode::output::OutputSettings;
-use tracelake_lake::manifest::{AbsentTable, FileFacts, Manifest, PartFacts};
+use tracelake_lake::manifest::{AbsentTable, FileFacts, Manifest, PartFacts, TableFacts};
 use tracelake_lake::plan_file::{self, PlanFile, PlannedPart, PlannedSource};
 use tracelake_lake::{Identity, PartName, manifest_facts, read_manifest};
 use tracelake_location::Location;
@@ -317,7 +317,7 @@ fn groups(manifest: &Manifest, trace: &Trace, arrangement: &Arrangement) -> Resu
             groups.push(Group {
                 table: Arc::clone(table),
                 cell,
-                is_whole: facts.is_whole(table, &manifest.origin.options),
+                is_whole: is_whole(manifest, &facts, table),
                 inputs,
                 way,
                 outputs: Vec::new(),
@@ -333,6 +333,25 @@ fn groups(manifest: &Manifest, trace: &Trace, arrangement: &Arrangement) -> Resu
         );
     }
     Ok(groups)
+}
+
+/// Whether a lake has all parts of a table in a cell: those that were published or, of a synthetic trace, those that the
+/// names of the files ask for.
+fn is_whole(manifest: &Manifest, facts: &TableFacts, table: &Table) -> bool {
+    if !manifest.origin.synthetic {
+        return facts.is_whole(table, &manifest.origin.options);
+    }
+    let numbers: BTreeSet<u32> = facts.parts.iter().map(|part| part.file_number).collect();
+    let totals = facts.parts.iter().filter_map(|part| {
+        let (_, total) = part.output.path.rsplit_once("-of-")?;
+        total.split_once('.')?.0.parse().ok()
+    });
+    let cut = facts.parts.iter().filter_map(|part| part.of);
+    let total: Option<u32> = totals.chain(cut).max();
+    let first = numbers.first().copied().unwrap_or_default();
+    let last = numbers.last().copied().unwrap_or_default();
+    let count = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+    first <= 1 && last - first < count && total.is_none_or(|total| total == count)
 }
 
 /// The columns that order the rows of a table: the key, what else a row is about, and its time.

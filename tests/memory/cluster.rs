@@ -1,0 +1,63 @@
+//! `cluster` takes the memory that it is given, whatever the rows are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tracelake_testkit::{Scratch, convert, manifest, part_path, program};
+
+use super::{MIB, alone, peak_of, usage, write_unique};
+
+/// A lake of the rows of a source.
+fn lake_of(source: &Path, lake: &Path) -> PathBuf {
+    convert(source, lake, &["--allow-missing"]).well();
+    lake.to_owned()
+}
+
+/// Clusters and returns the most memory that the process ever held, in bytes.
+fn peak(lake: &Path, out: &Path, options: &[&str]) -> u64 {
+    let mut program = program();
+    program.arg("cluster").args([lake, out]).args(options);
+    let peak = peak_of(program);
+    let rows = |lake| manifest(lake)["tables"][0]["rows"].clone();
+    assert_eq!(rows(out), rows(lake));
+    fs::remove_dir_all(out).unwrap();
+    peak
+}
+
+/// Every row with the same job, texts of a page each among them.
+fn write_giant(scratch: &Scratch, rows: u64) {
+    let lines = (0..rows).map(|row| {
+        let user = format!("{row:07}").repeat(if row % 100 == 0 { 20_000 } else { 10 });
+        format!("{row},,77,{},{user},{},name,logical\n", row % 6, row % 4)
+    });
+    let text: String = lines.collect();
+    scratch.part("job_events", 0, 1, text.as_bytes());
+}
+
+#[test]
+fn peak_memory_is_what_was_asked_for() {
+    let _alone = alone();
+    let unique = Scratch::new();
+    write_unique(&unique, 2, 200_000);
+    let giant = Scratch::new();
+    write_giant(&giant, 100_000);
+    assert!(giant.src().join(part_path("job_events", 0, 1)).exists());
+    for (what, source) in [
+        ("usage", &usage().large.0),
+        ("unique", &unique),
+        ("giant", &giant),
+    ] {
+        let scratch = Scratch::new();
+        let lake = lake_of(&source.src(), &scratch.path().join("lake"));
+        let out = scratch.path().join("out");
+        for (memory, threads) in [(64, "1"), (64, "2"), (150, "2"), (400, "2")] {
+            let limit = format!("{memory}MB");
+            for way in [&["--by", "job", "--files", "3"][..], &["--compact", "--files", "3"]] {
+                let options = [way, &["--memory", &limit, "--threads", threads]].concat();
+                let peak = peak(&lake, &out, &options);
+                eprintln!("{what}, {limit}, {threads} threads, {}: {} MiB", way[0], peak / MIB);
+                assert!(peak <= memory * 1_000_000, "{what}, {limit}, {threads} threads, {}: {} MiB", way[0], peak / MIB);
+            }
+        }
+    }
+}
