@@ -243,3 +243,118 @@ def test_the_command(source: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "") and "task_lifetimes: " in done.stderr
     again = subprocess.run([PROGRAM, "derive", "lake", "out"], capture_output=True, text=True)
     assert again.returncode == 6 and again.stderr.count("\n") == 1
+
+
+POWER = "time,cell,pdu,measured_power_util,production_power_util,bad_measurement_data,bad_production_power_data\n"
+
+
+@pytest.fixture(scope="module")
+def power(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of power, and two of Borg whose machines it has: cell a is whole, b is a selection."""
+    directory = tmp_path_factory.mktemp("power")
+    mapping = "machine_id,cell,pdu\n"
+    for number, cell in enumerate("ab"):
+        tracelake.generate("borg-2019", directory / f"cell{cell}", rows=2_000, seed=number)
+        options: Any = {"cell": cell, "tables": "machine_events"}
+        tracelake.convert(directory / f"cell{cell}", directory / "borg", **options)
+        tracelake.convert(directory / f"cell{cell}", directory / "some", time="0..1h", **options)
+    machines = duckdb.sql(
+        f"SELECT DISTINCT cell, machine_id FROM read_parquet('{directory}/borg/machine_events/*/*/*.parquet')"
+    ).fetchall()
+    source = directory / "source"
+    source.mkdir()
+    for at, (cell, machine) in enumerate(sorted(machines)[::2]):
+        mapping += f"{machine},{cell},pdu{1 + at % 2}\n"
+    # A machine that Borg doesn't have, and one in two domains.
+    mapping += f"1,a,pdu1\n{min(machines)[1]},a,pdu2\n"
+    (source / "machine_to_pdu_mapping.csv").write_text(mapping)
+    for cell in "ab":
+        for pdu in (1, 2):
+            rows = [
+                f"{600_000_000 + at * 300_000_000},{cell},pdu{pdu},0.{60 + at + pdu},0.{40 + at},{str(at % 5 == 0).lower()},false\n"
+                for at in reversed(range(20))
+            ]
+            (source / f"cell{cell}_pdu{pdu}.csv").write_text(POWER + "".join(rows))
+    tracelake.convert(source, directory / "power", allow_missing=True)
+    return directory
+
+
+def test_power_is_joined_with_machines(power: Path) -> None:
+    derived = tracelake.derive(
+        power / "power", power / "derived", tables="machine_power", with_lake=power / "borg", allow_missing=True
+    )
+    lake = tracelake.open(power / "power")
+    borg = duckdb.sql(f"SELECT * FROM read_parquet('{power}/borg/machine_events/*/*/*.parquet')").to_arrow_table().to_pylist()
+    capacities: dict[tuple[str, int], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for row in borg:
+        capacity = row["capacity"] or {}
+        for name, values in zip(("cpus", "memory"), capacities[row["cell"], row["machine_id"]]):
+            if capacity.get(name) is not None:
+                values.append(capacity[name])
+    readings: dict[tuple[str, str, int], tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+    for row in lake["pdu_power"].to_arrow().to_pylist():
+        measured, production = readings[row["cell_name"], row["pdu"], (row["time"] - 600_000_000) // 3_600_000_000]
+        if not row["bad_measurement_data"]:
+            measured.append(row["measured_power_util"])
+        production.append(row["production_power_util"])
+    expected = []
+    for row in lake["machine_to_pdu_mapping"].to_arrow().to_pylist():
+        machine = row["cell_name"], row["machine_id"]
+        if machine not in capacities:
+            continue
+        for (cell, pdu, hour), (measured, production) in readings.items():
+            if (cell, pdu) == (row["cell_name"], row["pdu"]):
+                cpus, memory = (max(values, default=None) for values in capacities[machine])
+                means = (sum(measured) / len(measured), sum(production) / len(production))
+                expected.append((*machine, pdu, hour, *means, cpus, memory))
+    expected.sort()
+    found = [tuple(row.values()) for row in derived_rows(derived, "machine_power")]
+    assert len(found) > 100 and [row[:4] for row in found] == [row[:4] for row in expected]
+    assert [row[6:] for row in found] == [row[6:] for row in expected]
+    assert [row[4:6] for row in found] == pytest.approx([row[4:6] for row in expected])  # pyright: ignore[reportUnknownMemberType]
+    facts = json.loads((power / "derived" / "_tracelake" / "derived.json").read_text())
+    for key, name in (("source_sha256", "power"), ("with_sha256", "borg")):
+        assert facts[key] == hashlib.sha256((power / name / "_tracelake" / "manifest.json").read_bytes()).hexdigest()
+    assert facts["with_trace"] == "borg-2019"
+
+
+def test_a_table_says_which_other_lake_it_needs(power: Path, tmp_path: Path) -> None:
+    def program(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [PROGRAM, "derive", power / "power", tmp_path / "out", "--allow-missing", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    for arguments, code, says in (
+        ((), 6, "machine_power: pass a lake of borg-2019 with --with"),
+        (("--with", power / "power"), 2, "a lake of google-power-2019; pass one of borg-2019 with --with"),
+        (("--with", power / "nothing"), 6, "not a finished lake"),
+    ):
+        done = program(*arguments)
+        assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+    assert program("--with", power / "borg").returncode == 0
+    with pytest.raises(tracelake.UsageError, match="no table of borg-2019 is joined with another lake"):
+        tracelake.derive(power / "borg", tmp_path / "other", cell="a", with_lake=power / "power")
+    with pytest.raises(tracelake.RefusedError, match="it needs all rows of machine_events, and the other lake has a selection"):
+        tracelake.derive(power / "power", tmp_path / "other", with_lake=power / "some")
+
+
+def test_requests_have_one_form(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    requests = {
+        "conversation": [(5, 600, 3, [0, 1]), (0, 10, 0, [])],
+        "synthetic": [(1_000, 7, 8, [0]), (1_007, 9, 9, [1])],
+    }
+    for workload, rows in requests.items():
+        lines = [
+            json.dumps(dict(zip(("timestamp", "input_length", "output_length", "hash_ids"), row))) + "\n" for row in rows
+        ]
+        (source / f"{workload}_trace.jsonl").write_text("".join(lines))
+    tracelake.convert(source, tmp_path / "lake", allow_missing=True)
+    derived = tracelake.derive(tmp_path / "lake", tmp_path / "derived", tables="requests")
+    rows = [tuple(row.values()) for row in derived_rows(derived, "requests")]
+    assert rows == [
+        ("conversation", 0, 10, 0, [], None, 0, 1),
+        ("conversation", 5_000, 600, 3, [0, 1], None, 0, 0),
+        ("synthetic", 0, 7, 8, [0], None, 2, 0),
+        ("synthetic", 7_000, 9, 9, [1], None, 2, 1),
+    ]

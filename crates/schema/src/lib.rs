@@ -50,7 +50,7 @@ pub use model::{
     Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Extra,
     Figure, Files, Header, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot,
     Published, PublishedAt, QueryColumn, QueryTable, Range, Reference, Requests, Rule, Run,
-    SampleKey, Sentinel, Spelling, Syntax, Table, Trace, Zone,
+    SampleKey, Sentinel, Spelling, Syntax, Table, Trace, With, Zone,
 };
 pub use names::cell_name;
 pub use naming::{Capture, Claim, NamePattern, Naming, uncompressed};

@@ -295,7 +295,11 @@ pub fn query_command(
     Ok(match &cli.command {
         Command::Check(args) => command("check", to_value(args), &[&args.lake]),
         Command::Report(args) => command("report", to_value(args), &[&args.lake, &args.out]),
-        Command::Derive(args) => command("derive", to_value(args), &[&args.lake, &args.out]),
+        Command::Derive(args) => {
+            let paths = [Some(&args.lake), Some(&args.out), args.with.as_ref()];
+            let paths: Vec<&PathBuf> = paths.into_iter().flatten().collect();
+            command("derive", to_value(args), &paths)
+        }
         _ => return Err(run(arguments)),
     })
 }

@@ -90,6 +90,7 @@ def derive(
     *,
     cell: str | None = None,
     tables: str | Iterable[str] | None = None,
+    with_lake: StrPath | None = None,
     allow_missing: bool = False,
     memory: str | int | None = None,
     threads: int | None = None,
@@ -100,7 +101,8 @@ def derive(
     Wants ``pip install 'tracelake[check]'``. The new directory ``out`` gets a Parquet file for each
     table, and the facts in ``_tracelake/derived.json``: the engine, its version, and the digest of
     the lake. Its bytes may depend on these and on the machine. In a lake of several cells, ``cell``
-    says which one they are made from.
+    says which one they are made from. ``with_lake`` is a lake of another trace that tables are joined with; it is only
+    read.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -114,8 +116,11 @@ def derive(
     limits = _limits(memory, threads, time_limit)
     missing = switch("allow_missing", allow_missing)
     queried = _queries.Lake(path_of("lake", lake), _options.optional_text("cell", cell))
+    other = None if with_lake is None else _queries.OtherLake(path_of("with_lake", with_lake))
     with writing(directory):
-        return _derive.derive(queried, directory, tables=tables, allow_missing=missing, limits=limits)
+        return _derive.derive(
+            queried, directory, tables=tables, allow_missing=missing, limits=limits, other=other
+        )
 
 
 def _limits(memory: str | int | None, threads: int | None, time_limit: float | None) -> _queries.Limits:

@@ -102,10 +102,12 @@ def _report_page(options: dict[str, Any], paths: Sequence[str], steps: ShownStep
 def _derive_tables(options: dict[str, Any], paths: Sequence[str], steps: ShownSteps) -> int:
     directory = _files.on_disk("out", paths[1])
     lake, limits = _queried(options, paths[0])
+    other = _queries.OtherLake(paths[2]) if len(paths) > 2 else None
     with writing(directory):
         made = _derive.derive(
-            lake, directory, tables=options["tables"] or None, allow_missing=options["allow_missing"], limits=limits, steps=steps
-        )
+            lake, directory, tables=options["tables"] or None, allow_missing=options["allow_missing"], limits=limits,
+            other=other, steps=steps,
+        )  # fmt: skip
     steps.end()
     if options["json"]:
         print(made.to_json(), flush=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import _errors, _files, _queries, _show, _steps, _tracelake
+from . import _errors, _files, _lake, _queries, _show, _steps, _tracelake
 from ._errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ class DerivedLake(Mapping[str, DerivedTable]):
     skipped: Mapping[str, str]
     #: The cell that they were made from; ``None`` for a lake without cells.
     cell: str | None = None
+    #: The trace of the other lake that they were joined with, and the SHA-256 of its manifest; ``None`` without one.
+    with_trace: str | None = None
+    with_sha256: str | None = None
     #: Where its files are read from: ``path``, but absolute.
     root: str = ""
 
@@ -117,6 +120,7 @@ def derive(
     tables: str | Iterable[str] | None,
     allow_missing: bool,
     limits: _queries.Limits,
+    other: _queries.OtherLake | None = None,
     steps: _steps.Steps | None = None,
 ) -> DerivedLake:
     """Makes the tables next to OUT, and renames them to it when they are complete."""
@@ -127,10 +131,15 @@ def derive(
         raise RefusedError(f"{out}: not empty; choose a new directory, or remove it")
     if _within(out, lake.manifest.root):
         raise UsageError(f"{out}: within the lake; choose a directory outside of it")
+    if other is not None:
+        _check_other(other, [said[name]["with"] for name in names if said[name]["with"]], lake)
+        if _within(out, other.manifest.root):
+            raise UsageError(f"{out}: within the other lake; choose a directory outside of it")
     skipped: dict[str, str] = {}
     for name in names:
         needs = _queries.needs(said[name])
         reason = lake.empty(needs) or (None if allow_missing else lake.missing(needs))
+        reason = reason or _lacks_other(other, said[name]["with"], allow_missing)
         if reason:
             skipped[name] = reason
     if len(skipped) == len(names):
@@ -142,8 +151,8 @@ def derive(
     os.makedirs(os.path.join(staging, "_tracelake"))
     try:
         files = {name: _file(staging, name) for name in names if name not in skipped}
-        with _queries.engine(lake, limits, files.values()) as engine:
-            facts = _facts(lake, engine)
+        with _queries.engine(lake, limits, files.values(), other) as engine:
+            facts = _facts(lake, engine, other)
             steps.begin(len(files))
             made = [_write(said[name], engine, file, facts, steps) for name, file in files.items()]
         derived = DerivedLake(path=root, **facts, tables=tuple(made), skipped=skipped, root=root)
@@ -164,18 +173,43 @@ def _nothing(lake: _queries.Lake, skipped: Mapping[str, str], hint: str) -> Refu
     return RefusedError(f"{lake.manifest.path}: nothing to derive: {reasons}{hint}")
 
 
-def _facts(lake: _queries.Lake, engine: _queries.Engine) -> dict[str, str]:
+def _check_other(other: _queries.OtherLake, wanted: Sequence[Mapping[str, Any]], lake: _queries.Lake) -> None:
+    """Refuses a lake that no table is joined with."""
+    families = {str(one["family"]) for one in wanted}
+    if not families:
+        raise UsageError(f"{lake.manifest.path}: no table of {lake.manifest.trace} is joined with another lake; leave --with out")
+    if other.family not in families:
+        raise UsageError(
+            f"{other.manifest.path}: a lake of {other.manifest.trace}; pass one of {', '.join(sorted(families))} with --with"
+        )
+
+
+def _lacks_other(other: _queries.OtherLake | None, wanted: Mapping[str, Any] | None, allow_missing: bool) -> str | None:
+    """Why a table that is joined with another lake can't be made."""
+    if wanted is None:
+        return None
+    if other is None:
+        return f"pass a lake of {wanted['family']} with --with"
+    return other.lacks(wanted["tables"], allow_missing)
+
+
+def _digest_of(manifest: _lake.Lake) -> str:
+    with open(os.path.join(manifest.root, "_tracelake", "manifest.json"), "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def _facts(lake: _queries.Lake, engine: _queries.Engine, other: _queries.OtherLake | None) -> dict[str, str]:
     version = engine.connection.execute("SELECT library_version FROM pragma_version()").fetchone()
-    with open(os.path.join(lake.manifest.root, "_tracelake", "manifest.json"), "rb") as file:
-        digest = hashlib.sha256(file.read()).hexdigest()
     cell = {} if lake.cell is None else {"cell": lake.cell}
+    joined = {} if other is None else {"with_trace": other.manifest.trace, "with_sha256": _digest_of(other.manifest)}
     return {
         "trace": lake.manifest.trace,
         **cell,
         "version": _tracelake.__version__,
         "engine": "DuckDB",
         "engine_version": "" if version is None else str(version[0]),
-        "source_sha256": digest,
+        "source_sha256": _digest_of(lake.manifest),
+        **joined,
     }
 
 
@@ -198,7 +232,8 @@ def _write(
     metadata["tracelake.table"] = name
     metadata["tracelake.columns"] = json.dumps(said["columns"])
     pairs = ", ".join(f"{_files.sql_text(key)}: {_files.sql_text(value)}" for key, value in metadata.items())
-    rows = engine.write(name, said["sql"], _queries.needs(said), file, f"{{{pairs}}}")
+    with_tables = said["with"]["tables"] if said["with"] else ()
+    rows = engine.write(name, said["sql"], _queries.needs(said), file, f"{{{pairs}}}", with_tables)
     with open(file, "rb") as made:
         digest = hashlib.file_digest(made, "sha256") if hasattr(hashlib, "file_digest") else _digest(made)
     steps.finish(name, _show.several(rows, "row"))
@@ -217,8 +252,9 @@ def _note(derived: DerivedLake, said: Mapping[str, Any], out: str) -> None:
     """Writes what the tables are and what they were made from."""
     facts: dict[str, Any] = {"tool": "tracelake", **asdict(derived)}
     del facts["path"], facts["root"]
-    if derived.cell is None:
-        del facts["cell"]
+    for name in ("cell", "with_trace", "with_sha256"):
+        if facts[name] is None:
+            del facts[name]
     for table in facts["tables"]:
         query = said[table["name"]]
         table.update(summary=query["summary"], columns=query["columns"], sql=query["sql"])

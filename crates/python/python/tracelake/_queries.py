@@ -235,6 +235,60 @@ class Lake:
         return _files.sql_list(file for number, file in files if numbers is None or number in numbers)
 
 
+class OtherLake:
+    """A finished lake of Parquet files that a table is joined with, of all its cells; it is only read."""
+
+    def __init__(self, path: str) -> None:
+        if _files.is_url(path):
+            raise UsageError(f"{_files.place(path)}: a table is joined with a lake on a disk; copy it there first")
+        text = _tracelake.manifest(path)
+        said: dict[str, Any] = json.loads(text)
+        self.manifest = _lake.lake(path, text)
+        if self.manifest.options.get("format") == "arrow":
+            raise UsageError(f"{path}: a table is joined with Parquet files; convert with format='parquet'")
+        if said.get("description") is not None:
+            raise UsageError(f"{path}: a table is joined with a trace that comes with the program")
+        self.family: str = described(self.manifest.trace)["family"]
+        inventory = _results.inventory(_tracelake.inspect_path(path, None))
+        self._missing = {one.name for one in inventory.tables if one.missing}
+        self._tables = {facts.name: facts for facts in self.manifest.tables}
+
+    def lacks(self, tables: Sequence[str], allow_missing: bool) -> str | None:
+        """What the lake lacks of these tables."""
+        cut = {name.partition(".")[0] for name in (self.manifest.options.get("columns") or "").split(",")}
+        for table in tables:
+            facts = self._tables.get(table)
+            if facts is None:
+                return f"the other lake has no {table}"
+            if table in cut:
+                return f"it needs all columns of {table}, and the other lake has some"
+            if allow_missing:
+                continue
+            if table in self._missing:
+                return f"parts of {table} are missing in the other lake"
+            if any(part.rows_not_selected is not None for part in facts.parts):
+                return f"it needs all rows of {table}, and the other lake has a selection"
+        return None
+
+    def every_file(self) -> Iterator[str]:
+        """All files that the manifest names."""
+        for facts in self.manifest.tables:
+            yield from facts.files
+
+    def rows(self, table: str) -> str:
+        """A query for the rows of a table, with a column ``cell`` if the lake has cells."""
+        facts = self._tables[table]
+        files: dict[str | None, list[str]] = {}
+        for part, file in zip(facts.parts, facts.files):
+            files.setdefault(part.cell, []).append(file)
+        of_cells = [
+            f"SELECT *{'' if cell is None else f', {_files.sql_text(cell)} AS cell'} "
+            f"FROM read_parquet({_files.sql_list(those)}, hive_partitioning = false)"
+            for cell, those in files.items()
+        ]
+        return " UNION ALL ".join(of_cells)
+
+
 def _cell(manifest: _lake.Lake, asked: str | None) -> str | None:
     """The cell to query: IDs are unique only within one, so queries never see several."""
     cells = manifest.cells
@@ -282,9 +336,12 @@ class Limits:
 class Engine:
     """A DuckDB connection that reads a lake and nothing else, with a view of each table that a query asks for."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, lake: Lake, seconds: float | None) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, lake: Lake, seconds: float | None, other: OtherLake | None = None
+    ) -> None:
         self.connection = connection
         self._lake = lake
+        self._other = other
         self._seconds = seconds
         #: The parts that each view shows.
         self._shown: dict[str, set[int] | None] = {}
@@ -320,11 +377,13 @@ class Engine:
 
         return self._run(what, query)
 
-    def write(self, what: str, sql: str, needs: Sequence[Need], file: str, metadata: str) -> int:
+    def write(
+        self, what: str, sql: str, needs: Sequence[Need], file: str, metadata: str, with_tables: Sequence[str] = ()
+    ) -> int:
         """Writes the rows of a description's query to a Parquet file that the engine may write, and counts them."""
 
         def query() -> int:
-            select = self._checked(what, sql, needs, None)
+            select = self._checked(what, sql, needs, None, with_tables)
             options = f"FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {metadata}"
             written = self._fetch(what, f"COPY (\n{select}\n) TO {_files.sql_text(file)} ({options})")
             return int(written[0]["Count"])
@@ -399,11 +458,19 @@ class Engine:
                     wait([outcome], timeout=0.05)
             raise
 
-    def _checked(self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None) -> str:
+    def _checked(
+        self, what: str, sql: str, needs: Sequence[Need], numbers: set[int] | None, with_tables: Sequence[str] = ()
+    ) -> str:
         """The text of a query that reads its tables and nothing else, whose views are there now."""
         for need in needs:
             self._show(need.table, numbers)
-        return _guard.checked(self.connection, what, sql, [need.table for need in needs])
+        for table in with_tables:
+            assert self._other is not None, "a query of another lake is run with one"
+            self.connection.execute(
+                f'CREATE SCHEMA IF NOT EXISTS "with"; CREATE OR REPLACE VIEW "with"."{table}" AS {self._other.rows(table)}'
+            )
+        tables = [*(need.table for need in needs), *(f"with.{table}" for table in with_tables)]
+        return _guard.checked(self.connection, what, sql, tables)
 
     def _show(self, table: str, numbers: set[int] | None) -> None:
         if table in self._shown and self._shown[table] == numbers:
@@ -419,7 +486,9 @@ class Engine:
 
 
 @contextmanager
-def engine(lake: Lake, limits: Limits, outputs: Iterable[str] = ()) -> Generator[Engine]:
+def engine(
+    lake: Lake, limits: Limits, outputs: Iterable[str] = (), other: OtherLake | None = None
+) -> Generator[Engine]:
     """A DuckDB connection with limits, which reads the lake's files, writes the outputs, and has a temporary directory.
 
     Built-in traces take the same path as others, so that there is one to test.
@@ -441,8 +510,9 @@ def engine(lake: Lake, limits: Limits, outputs: Iterable[str] = ()) -> Generator
             # Hours and days are those of UTC, whatever the machine's zone.
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute(lake.said["helpers"])
-            _guard.lock(connection, [*lake.every_file(), *outputs])
-            yield Engine(connection, lake, seconds)
+            others = () if other is None else other.every_file()
+            _guard.lock(connection, [*lake.every_file(), *others, *outputs])
+            yield Engine(connection, lake, seconds, other)
 
 
 def size(memory: str | int | None) -> str:

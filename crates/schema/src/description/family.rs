@@ -65,7 +65,7 @@ pub(super) fn traces(
     let sample_keys = sample::keys(&all_tables)?;
     let checks = queries::checks(spec).within("check")?;
     let figures = queries::figures(spec).within("figure")?;
-    let query_tables = queries::query_tables(spec).within("query_table")?;
+    let query_tables = queries::query_tables(spec, description.is_none()).within("query_table")?;
     let trace = |trace: &TraceSpec| {
         ensure!(
             trace.name.starts_with(&family),

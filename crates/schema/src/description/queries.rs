@@ -50,11 +50,14 @@ pub(super) fn figures(spec: &FamilySpec) -> Result<Arc<[Figure]>> {
 }
 
 /// The tables that queries make.
-pub(super) fn query_tables(spec: &FamilySpec) -> Result<Arc<[QueryTable]>> {
+pub(super) fn query_tables(spec: &FamilySpec, is_built_in: bool) -> Result<Arc<[QueryTable]>> {
     let tables = spec
         .query_table
         .iter()
-        .map(|one| query_table(one, spec).within_named(&one.name))
+        .map(|one| {
+            let checked = ensure_with(one, is_built_in).and_then(|()| query_table(one, spec));
+            checked.within_named(&one.name)
+        })
         .collect::<Result<Vec<_>>>()?;
     let published = all_tables(spec).map(|table| &*table.name);
     let of_requests = all_tables(spec).filter(|table| table.requests.is_some());
@@ -129,6 +132,18 @@ fn bins(one: &Bins) -> Result<Bins> {
     })
 }
 
+/// Refuses a query of another lake in a description that isn't part of the program.
+fn ensure_with(one: &QueryTableSpec, is_built_in: bool) -> Result<()> {
+    ensure!(
+        one.with.is_none() || is_built_in,
+        "with: only traces that come with the program read another lake"
+    );
+    let mut tables = one.with.iter().flat_map(|with| &with.tables);
+    let unread = tables.find(|table| !one.sql.contains(&format!("\"with\".{table}")));
+    ensure!(unread.is_none(), "with: the query doesn't read every table");
+    Ok(())
+}
+
 fn query_table(one: &QueryTableSpec, spec: &FamilySpec) -> Result<QueryTable> {
     unique("column", one.column.iter().map(|column| &column.name[..]))?;
     let columns = one.column.iter().map(|column| {
@@ -142,6 +157,7 @@ fn query_table(one: &QueryTableSpec, spec: &FamilySpec) -> Result<QueryTable> {
         name: identifier(&one.name)?,
         summary: prose(&one.summary)?,
         needs: needs(&one.needs, &one.sql, spec)?,
+        with: one.with.clone(),
         columns: columns.collect::<Result<Vec<_>>>()?,
         sql: sql(&one.sql)?,
     })

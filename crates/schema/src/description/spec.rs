@@ -9,8 +9,7 @@ use super::fault::Name;
 use super::short_columns::ShortColumns;
 use crate::{
     Archive, Bins, CellShards, Cells, Code, Extra, Files, Json, Known, Plot, Published,
-    PublishedAt, QueryColumn, Range, Reference, Requests, Rule, Sentinel, Syntax,
-};
+    PublishedAt, QueryColumn, Range, Reference, Requests, Rule, Sentinel, Syntax, With};
 
 /// One file: the versions of a data set and the tables that they share.
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -120,6 +119,8 @@ pub(super) struct QueryTableSpec {
     pub(super) name: Name,
     pub(super) summary: String,
     pub(super) needs: Vec<String>,
+    /// Tables of another trace that it reads as well; only of traces that come with the program.
+    pub(super) with: Option<With>,
     pub(super) column: Vec<QueryColumn>,
     pub(super) sql: String,
 }

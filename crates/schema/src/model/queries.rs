@@ -159,10 +159,23 @@ pub struct QueryTable {
     pub summary: String,
     /// The tables that the query reads.
     pub needs: Vec<Need>,
+    /// The tables of a lake of another trace that it reads as well.
+    pub with: Option<With>,
     /// The columns of the result.
     pub columns: Vec<QueryColumn>,
     /// The query, in DuckDB's SQL; it ends with the order of the rows.
     pub sql: String,
+}
+
+/// Tables of another trace, which a query reads as `"with".NAME`. If that trace has cells, they have a column `cell`.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct With {
+    /// The family of the other trace.
+    pub family: String,
+    /// The tables.
+    pub tables: Vec<String>,
 }
 
 /// A column of a [`QueryTable`].

@@ -113,6 +113,7 @@ pub(crate) fn query_table(table: &Table) -> Option<QueryTable> {
             table: table.name.clone(),
             parts: NeededParts::Any,
         }],
+        with: None,
         columns: columns.collect(),
         sql,
     })

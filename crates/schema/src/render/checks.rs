@@ -171,6 +171,9 @@ fn query_table(table: &QueryTable) -> Value {
         "name": table.name,
         "summary": table.summary,
         "needs": needs_json(&table.needs),
+        "with": table.with.as_ref().map(|with| json!({
+            "family": with.family, "tables": with.tables,
+        })),
         "columns": table.columns.iter().map(|one| json!({
             "name": one.name, "unit": one.unit, "doc": one.doc,
         })).collect::<Vec<_>>(),

@@ -155,8 +155,12 @@ fn query_tables(trace: &Trace) -> String {
         text.push_str("\n## Tables that `tracelake derive` makes\n");
     }
     for table in trace.query_tables.iter() {
+        let with = table.with.as_ref().map_or_else(String::new, |with| {
+            let tables = with.tables.join(", ");
+            format!("; with a lake of {} (`--with`), its {tables}", with.family)
+        });
         text.push_str(&format!(
-            "\n### {}\n\n{} From {}.\n\n| column | unit | meaning |\n|---|---|---|\n",
+            "\n### {}\n\n{} From {}{with}.\n\n| column | unit | meaning |\n|---|---|---|\n",
             table.name,
             markdown_text(&table.summary),
             needs(&table.needs)
