@@ -312,6 +312,20 @@ mod tests {
     }
 
     #[test]
+    fn queries_of_another_lake_read_tables_of_its_trace() {
+        let tables = TRACES.iter().flat_map(|trace| trace.query_tables.iter());
+        let mut found = 0;
+        for with in tables.filter_map(|table| table.with.as_ref()) {
+            let mut family = TRACES.iter().filter(|trace| trace.family == with.family);
+            let has_all =
+                |trace: &Arc<Trace>| with.tables.iter().all(|name| trace.table(name).is_some());
+            assert!(!with.tables.is_empty() && family.any(has_all), "{with:?}");
+            found += 1;
+        }
+        assert!(found > 0);
+    }
+
+    #[test]
     fn every_field_is_a_column_and_none_is_there_twice() {
         for table in TRACES.iter().flat_map(|trace| &trace.tables) {
             let fields: BTreeSet<usize> = table.fields.iter().copied().collect();

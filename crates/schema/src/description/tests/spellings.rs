@@ -161,3 +161,14 @@ fn zones_have_names() {
         wrong(&zoned(zones, zone), message);
     }
 }
+
+#[test]
+fn only_traces_of_the_program_are_joined_with_another_lake() {
+    let query = "[[query_table]]\nname = \"both\"\nsummary = \"s\"\nneeds = [\"days\"]\ncolumn = []\n\
+                 with = { family = \"borg-2019\", tables = [\"machine_events\"] }\n\
+                 sql = 'SELECT 1 FROM days, \"with\".machine_events'\n";
+    wrong(
+        &format!("{SMALL}{query}"),
+        "with: only traces that come with the program read another lake",
+    );
+}
