@@ -210,15 +210,7 @@ impl Conversion {
 /// # Errors
 /// [`ErrorKind::Usage`], as the program would say it.
 pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conversion> {
-    let start = ["tracelake", "convert"].map(OsString::from);
-    let arguments: Vec<OsString> = start.into_iter().chain(arguments).collect();
-    let cli = parsed(&arguments).map_err(|answer| {
-        let text = answer.to_string();
-        let reason = text.lines().next().unwrap_or_default();
-        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-        Error::new(ErrorKind::Usage, reason).because(answer)
-    })?;
-    let Command::Convert(args) = cli.command else {
+    let Command::Convert(args) = command_of("convert", arguments)? else {
         unreachable!("the arguments begin with `convert`");
     };
     Ok(Conversion {
@@ -226,6 +218,37 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         out: args.out()?,
         arguments: args,
     })
+}
+
+/// Makes the lake that the arguments of `tracelake cluster` ask for, without the name of the program and of the command;
+/// `begin` gets the number of bytes to read.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for the arguments, as the program would say it, and those of the work.
+pub fn cluster(
+    context: &Context,
+    arguments: impl IntoIterator<Item = OsString>,
+    begin: impl FnOnce(u64),
+) -> Result<Outcome> {
+    let Command::Cluster(args) = command_of("cluster", arguments)? else {
+        unreachable!("the arguments begin with `cluster`");
+    };
+    let work = cluster_command::Clustering::new(&args, context)?;
+    begin(work.plan.bytes());
+    work.carry_out()
+}
+
+/// Reads the arguments of a command, without the name of the program and of the command.
+fn command_of(name: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
+    let start = ["tracelake", name].map(OsString::from);
+    let arguments: Vec<OsString> = start.into_iter().chain(arguments).collect();
+    let cli = parsed(&arguments).map_err(|answer| {
+        let text = answer.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+        Error::new(ErrorKind::Usage, reason).because(answer)
+    })?;
+    Ok(cli.command)
 }
 
 /// A command of the Python package, as it was asked for.

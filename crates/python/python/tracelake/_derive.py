@@ -130,7 +130,7 @@ def derive(
     skipped: dict[str, str] = {}
     for name in names:
         needs = _queries.needs(said[name])
-        reason = lake.empty(needs) or (None if allow_missing else lake.missing(needs))
+        reason = lake.empty(needs) or lake.out_of_order(said[name]) or (None if allow_missing else lake.missing(needs))
         if reason:
             skipped[name] = reason
     if len(skipped) == len(names):
