@@ -208,7 +208,7 @@ fn bytes_are_the_same_on_any_number_of_threads() {
         &["--compact", "--files", "5"],
     ] {
         let mut made = Vec::new();
-        for (threads, memory) in [("1", "64MB"), ("2", "2GB"), ("3", "300MB")] {
+        for (threads, memory) in [("1", "256MB"), ("2", "2GB"), ("3", "300MB")] {
             let out = scratch.path().join(format!("on-{threads}"));
             let options = [way, &["--threads", threads, "--memory", memory]].concat();
             cluster(&lake, &out, &options).well();

@@ -7,6 +7,9 @@ use tracelake_testkit::{Scratch, convert, manifest, part_path, program};
 
 use super::{MIB, alone, peak_of, usage, write_unique};
 
+const BY_JOB: &[&str] = &["--by", "job", "--files", "3"];
+const COMPACT: &[&str] = &["--compact", "--files", "3"];
+
 /// A lake of the rows of a source.
 fn lake_of(source: &Path, lake: &Path) -> PathBuf {
     convert(source, lake, &["--allow-missing"]).well();
@@ -52,11 +55,23 @@ fn peak_memory_is_what_was_asked_for() {
         let out = scratch.path().join("out");
         for (memory, threads) in [(64, "1"), (64, "2"), (150, "2"), (400, "2")] {
             let limit = format!("{memory}MB");
-            for way in [&["--by", "job", "--files", "3"][..], &["--compact", "--files", "3"]] {
+            for way in [
+                &["--by", "job", "--files", "3"][..],
+                &["--compact", "--files", "3"],
+            ] {
                 let options = [way, &["--memory", &limit, "--threads", threads]].concat();
                 let peak = peak(&lake, &out, &options);
-                eprintln!("{what}, {limit}, {threads} threads, {}: {} MiB", way[0], peak / MIB);
-                assert!(peak <= memory * 1_000_000, "{what}, {limit}, {threads} threads, {}: {} MiB", way[0], peak / MIB);
+                eprintln!(
+                    "{what}, {limit}, {threads} threads, {}: {} MiB",
+                    way[0],
+                    peak / MIB
+                );
+                assert!(
+                    peak <= memory * 1_000_000,
+                    "{what}, {limit}, {threads} threads, {}: {} MiB",
+                    way[0],
+                    peak / MIB
+                );
             }
         }
     }

@@ -16,12 +16,17 @@ use crate::split::Records;
 use crate::typed_rows::TypedRows;
 use crate::value::OtherSpellings;
 
+/// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
+pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
+
 /// The format of outputs, their codec and the size of their row groups, from [`Settings`], checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutputSettings {
     format: Format,
     codec: Codec,
     pub(crate) row_group_rows: usize,
+    /// The most bytes of encoded values in a row group.
+    pub(crate) row_group_bytes: usize,
 }
 
 impl OutputSettings {
@@ -30,6 +35,7 @@ impl OutputSettings {
         format: Format::Parquet,
         codec: Codec::DEFAULT,
         row_group_rows: ROW_GROUP_ROWS,
+        row_group_bytes: ROW_GROUP_BYTES,
     };
 
     /// The output settings among the settings of a run.
@@ -58,6 +64,7 @@ impl OutputSettings {
             format: settings.format,
             codec: settings.compression,
             row_group_rows,
+            row_group_bytes: ROW_GROUP_BYTES,
         })
     }
 
@@ -73,10 +80,11 @@ impl OutputSettings {
         self.row_group_rows
     }
 
-    /// These settings with at most this many rows in a row group.
+    /// These settings with at most this many rows, and this many bytes of encoded values, in a row group.
     #[must_use]
-    pub fn with_row_groups_below(mut self, rows: usize) -> Self {
+    pub fn with_row_groups_below(mut self, rows: usize, bytes: usize) -> Self {
         self.row_group_rows = self.row_group_rows.min(rows);
+        self.row_group_bytes = self.row_group_bytes.min(bytes);
         self
     }
 

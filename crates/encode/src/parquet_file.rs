@@ -73,7 +73,8 @@ impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
         _: &SchemaRef,
         output: OutputSettings,
     ) -> RowGroupBuilder {
-        RowGroupBuilder::new(rows, self.schema(), output.codec(), output.row_group_rows)
+        let most = (output.row_group_rows, output.row_group_bytes);
+        RowGroupBuilder::new(rows, self.schema(), output.codec(), most)
     }
 
     fn write(&mut self, row_group: RowGroup) -> Result<()> {

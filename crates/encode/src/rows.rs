@@ -20,9 +20,6 @@ use crate::split::Records;
 use crate::typed_rows::TypedRows;
 use crate::value::OtherSpellings;
 
-/// The most bytes of encoded values in a row group; those of the traces have 20 to 30 MiB.
-pub(crate) const ROW_GROUP_BYTES: usize = 64 << 20;
-
 /// A row group ends after the chunk of text that brings its times to this many bytes: 131,072 rows that all have
 /// different ones. Such tables are of events, whose other columns take few bytes, and readers skip whole row groups.
 pub(crate) const ROW_GROUP_TIME_BYTES: usize = 1 << 20;
@@ -73,20 +70,21 @@ pub struct RowGroupBuilder {
     time: Option<usize>,
     /// Values that were mapped to a sentinel, and integers that were spelled `5.0`, before they came here.
     others: OtherSpellings,
-    /// The most rows in a row group.
+    /// The most rows in a row group, and the most bytes.
     most_rows: usize,
+    most_bytes: usize,
     /// Good rows since the last row group, and before.
     rows: usize,
     before: u64,
 }
 
 impl RowGroupBuilder {
-    /// Prepares for a file with at most this many rows in a row group; `schema` is the Parquet schema of its table.
+    /// Prepares for a file with at most this many rows and bytes in a row group; `schema` is the Parquet schema of its table.
     pub(crate) fn new(
         rows: RowSource<'_>,
         schema: &SchemaDescriptor,
         codec: Codec,
-        most_rows: usize,
+        (most_rows, most_bytes): (usize, usize),
     ) -> Self {
         let table = rows.table();
         let nodes = Node::of(&table.columns);
@@ -107,6 +105,7 @@ impl RowGroupBuilder {
             time: table.time.map(|time| nodes[time].leaves.start),
             others: OtherSpellings::default(),
             most_rows,
+            most_bytes,
             rows: 0,
             before: 0,
         }
@@ -142,7 +141,7 @@ impl BlockBuilder for RowGroupBuilder {
         let time_bytes = self.time.map_or(0, |time| self.columns[time].bytes());
         self.rows > 0
             && (self.rows + rows > self.most_rows
-                || bytes + CHUNK_BYTES > ROW_GROUP_BYTES
+                || bytes + CHUNK_BYTES > self.most_bytes
                 || time_bytes >= ROW_GROUP_TIME_BYTES)
     }
 
@@ -355,13 +354,19 @@ pub(crate) fn rejects(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::ROW_GROUP_BYTES;
     use crate::samples::{order, parquet_schema, split};
 
     #[test]
     fn rejects_are_in_the_order_of_the_file() {
         let text = "5,7,0,p,0.5,0.25\n3,7,x,p,0.5,y\nshort\n9,7,0,p,0.5,z\n";
         let (order, schema) = (order(), parquet_schema());
-        let mut rows = RowGroupBuilder::new(RowSource::of(&order), &schema, Codec::DEFAULT, 10);
+        let mut rows = RowGroupBuilder::new(
+            RowSource::of(&order),
+            &schema,
+            Codec::DEFAULT,
+            (10, ROW_GROUP_BYTES),
+        );
         let rejects = rows
             .push_fields(&order, text.as_bytes(), &split(text))
             .unwrap();

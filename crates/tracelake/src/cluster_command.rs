@@ -1,12 +1,52 @@
 //! The command `tracelake cluster`.
 
-use tracelake_convert::cluster::{ClusterPlan, Room, cluster, preview};
+use tracelake_convert::cluster::{ClusterOptions, ClusterPlan, Room, cluster, preview};
 use tracelake_convert::discover;
+use tracelake_convert::run::Outcome;
 use tracelake_core::Context;
 use tracelake_core::error::Result;
+use tracelake_location::Location;
 
 use crate::cli::ClusterArgs;
 use crate::report::{self, PlannedWork, Reporter};
+
+/// A lake to make, as it was asked for.
+pub(crate) struct Clustering {
+    context: Context,
+    pub(crate) plan: ClusterPlan,
+    out: Location,
+    options: ClusterOptions,
+}
+
+impl Clustering {
+    /// Plans the work.
+    pub(crate) fn new(args: &ClusterArgs, context: &Context) -> Result<Self> {
+        let context = args.within(context);
+        let (request, out) = (args.request()?, args.out()?);
+        let plan = ClusterPlan::new(&context, &request)?;
+        discover::refuse_inside(&request.lake, &out)?;
+        Ok(Self {
+            options: args.options(context.threads()),
+            context,
+            plan,
+            out,
+        })
+    }
+
+    /// Does the work.
+    pub(crate) fn carry_out(&self) -> Result<Outcome> {
+        cluster(&self.context, &self.plan, &self.out, &self.options)
+    }
+
+    /// What would be done.
+    fn preview(&self) -> Result<String> {
+        let done = preview(&self.context, &self.plan, &self.out, &self.options)?;
+        let room = Room::of(&self.plan, &done, &self.out, &self.options);
+        let text = report::cluster_text(&self.plan, &done, &room);
+        room.check(&self.out)?;
+        Ok(text)
+    }
+}
 
 /// Carries the command out; returns what `--dry-run` prints.
 pub(crate) fn run(
@@ -14,26 +54,18 @@ pub(crate) fn run(
     context: &Context,
     reporter: &Reporter,
 ) -> Result<Option<String>> {
-    let context = &args.within(context);
-    let (request, out) = (args.request()?, args.out()?);
-    let options = args.options(context.threads());
-    let plan = ClusterPlan::new(context, &request)?;
-    discover::refuse_inside(&request.lake, &out)?;
+    let work = Clustering::new(args, context)?;
     if args.dry_run {
-        let done = preview(context, &plan, &out, &options)?;
-        let room = Room::of(&plan, &done, &out, &options);
-        let text = report::cluster_text(&plan, &done, &room);
-        room.check(&out)?;
-        return Ok(Some(text));
+        return work.preview().map(Some);
     }
     reporter.start(PlannedWork {
         command: "cluster",
-        parts: Some(plan.parts()),
-        bytes: Some(plan.bytes()),
+        parts: Some(work.plan.parts()),
+        bytes: Some(work.plan.bytes()),
         shard: None,
     });
-    let outcome = cluster(context, &plan, &out, &options)?;
+    let outcome = work.carry_out()?;
     reporter.finish();
-    report::clustered(reporter, &plan, &outcome);
+    report::clustered(reporter, &work.plan, &outcome);
     Ok(None)
 }

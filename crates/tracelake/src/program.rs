@@ -215,7 +215,7 @@ impl Conversion {
 /// # Errors
 /// [`ErrorKind::Usage`], as the program would say it.
 pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conversion> {
-    let Command::Convert(args) = command("convert", arguments)? else {
+    let Command::Convert(args) = command_of("convert", arguments)? else {
         unreachable!("the arguments begin with `convert`");
     };
     Ok(Conversion {
@@ -223,19 +223,6 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
         out: args.out()?,
         arguments: args,
     })
-}
-
-/// Reads the arguments of a command, without the name of the program and of the command.
-fn command(name: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
-    let start = ["tracelake", name].map(OsString::from);
-    let arguments: Vec<OsString> = start.into_iter().chain(arguments).collect();
-    let cli = parsed(&arguments).map_err(|answer| {
-        let text = answer.to_string();
-        let reason = text.lines().next().unwrap_or_default();
-        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-        Error::new(ErrorKind::Usage, reason).because(answer)
-    })?;
-    Ok(cli.command)
 }
 
 /// What `tracelake fetch` arguments ask for, for a front end that carries it out itself.
@@ -252,7 +239,7 @@ pub struct Fetching {
 /// # Errors
 /// [`ErrorKind::Usage`], as the program would say it.
 pub fn fetching(arguments: impl IntoIterator<Item = OsString>) -> Result<Fetching> {
-    let Command::Fetch(args) = command("fetch", arguments)? else {
+    let Command::Fetch(args) = command_of("fetch", arguments)? else {
         unreachable!("the arguments begin with `fetch`");
     };
     let trace = args.trace()?.filter(|_| !args.list);
@@ -261,6 +248,37 @@ pub fn fetching(arguments: impl IntoIterator<Item = OsString>) -> Result<Fetchin
         request: args.request(trace),
         dir: args.dir()?,
     })
+}
+
+/// Makes the lake that the arguments of `tracelake cluster` ask for, without the name of the program and of the command;
+/// `begin` gets the number of bytes to read.
+///
+/// # Errors
+/// [`ErrorKind::Usage`] for the arguments, as the program would say it, and those of the work.
+pub fn cluster(
+    context: &Context,
+    arguments: impl IntoIterator<Item = OsString>,
+    begin: impl FnOnce(u64),
+) -> Result<Outcome> {
+    let Command::Cluster(args) = command_of("cluster", arguments)? else {
+        unreachable!("the arguments begin with `cluster`");
+    };
+    let work = cluster_command::Clustering::new(&args, context)?;
+    begin(work.plan.bytes());
+    work.carry_out()
+}
+
+/// Reads the arguments of a command, without the name of the program and of the command.
+fn command_of(name: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
+    let start = ["tracelake", name].map(OsString::from);
+    let arguments: Vec<OsString> = start.into_iter().chain(arguments).collect();
+    let cli = parsed(&arguments).map_err(|answer| {
+        let text = answer.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+        Error::new(ErrorKind::Usage, reason).because(answer)
+    })?;
+    Ok(cli.command)
 }
 
 /// A command of the Python package, as it was asked for.

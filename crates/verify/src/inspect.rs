@@ -123,6 +123,9 @@ pub struct TableInventory {
     /// File numbers that are missing: below the total that the names of the files give, and, in a
     /// finished lake, of the parts that were published.
     pub missing: Vec<u32>,
+    /// Whether parts were missing in the lake that it was clustered from.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacked_parts: bool,
     /// Rows; of a lake only, since those of a source are not counted before they are read.
     pub rows: Option<u64>,
     /// Rows that were rejected; of a lake only.
@@ -329,6 +332,7 @@ fn add_remaining(
                 parts: 0,
                 asked,
                 missing,
+                lacked_parts: false,
                 rows: Some(0),
                 rejected: Some(0),
                 not_selected: None,
@@ -388,6 +392,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
             parts: facts.parts.len(),
             asked: None,
             missing: missing(&gaps, &facts.name, cell),
+            lacked_parts: lacked_parts(&facts, &manifest.origin, known),
             rows: Some(facts.rows),
             rejected: Some(rejected.fold(0, u64::saturating_add)),
             not_selected: facts.rows_not_selected,
@@ -437,7 +442,30 @@ fn notes_of_lake(tables: &[TableFacts], origin: &Origin, trace: Option<&Trace>) 
             )
         })
     });
-    alone.chain(short).collect()
+    let lacking = tables.iter().flat_map(TableFacts::by_cell);
+    let lacking = lacking.filter(|(_, facts)| lacked_parts(facts, origin, trace));
+    let lacking = lacking.map(|(cell, facts)| {
+        format!(
+            "{}{}: parts were missing in the lake that it was clustered from",
+            facts.name,
+            of_cell(cell)
+        )
+    });
+    let clustered = origin
+        .clustered
+        .iter()
+        .map(|how| format!("clustered {how}"));
+    clustered.chain(alone).chain(short).chain(lacking).collect()
+}
+
+/// Whether parts were missing in the lake that a table was clustered from.
+fn lacked_parts(facts: &TableFacts, origin: &Origin, trace: Option<&Trace>) -> bool {
+    let table = trace.and_then(|trace| Some((trace, trace.table(&facts.name)?)));
+    let how = origin.clustered.as_ref();
+    let is_rearranged = how
+        .zip(table)
+        .is_some_and(|(how, (trace, table))| how.rearranges(trace, table));
+    is_rearranged && facts.parts.iter().all(|part| part.of.is_none())
 }
 
 /// A table that a lake doesn't have, or the cells that lack it: `jobs of cell b`.
@@ -512,6 +540,7 @@ fn inspect_source(
                 cell,
                 parts: parts.count() + usize::from(whole.is_some()),
                 asked: None,
+                lacked_parts: false,
                 missing: missing.map(|key| key.file_number).collect(),
                 rows: None,
                 rejected: None,

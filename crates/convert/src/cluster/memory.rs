@@ -1,5 +1,7 @@
 //! How much of the memory each step may take.
 
+use super::request::Arrangement;
+
 /// What the program, the manifests and the plan take, in bytes.
 const BASE: u64 = 16 << 20;
 
@@ -9,11 +11,13 @@ const READER: u64 = 24 << 20;
 /// The least that rows are sorted in.
 const LEAST_SORTED: u64 = 8 << 20;
 
-/// What encoding a file takes: a row group with the dictionaries of its columns, and the rows on their way to it.
+/// What encoding a file takes: a row group with the dictionaries of its columns, and the rows on their way to it. Row
+/// groups are smaller where rows are put together.
 const WRITER: u64 = 112 << 20;
+const ENTITY_WRITER: u64 = 40 << 20;
 
 /// The least that is kept for reading sorted rows.
-const LEAST_MERGED: u64 = 4 << 20;
+const LEAST_MERGED: u64 = 3 << 20;
 
 /// What reading a run of sorted rows takes: a block, and the row at hand.
 const RUN: u64 = 2 * super::spill::BLOCK as u64;
@@ -36,16 +40,20 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Shares this many bytes among some threads.
-    pub(super) fn of(bytes: u64, threads: usize) -> Self {
+    pub(super) fn of(bytes: u64, threads: usize, arrangement: &Arrangement) -> Self {
+        let writer = match arrangement {
+            Arrangement::By(_) => ENTITY_WRITER,
+            Arrangement::Compact => WRITER,
+        };
         let bytes = bytes.saturating_sub(BASE);
         let at_once = |least: u64| {
             let most = usize::try_from(bytes / least).unwrap_or(usize::MAX);
             most.clamp(1, threads.max(1))
         };
         let readers = at_once(READER + LEAST_SORTED);
-        let writers = at_once(WRITER + LEAST_MERGED);
+        let writers = at_once(writer + LEAST_MERGED);
         let sorted = (bytes / readers as u64).saturating_sub(READER);
-        let merged = (bytes / writers as u64).saturating_sub(WRITER);
+        let merged = (bytes / writers as u64).saturating_sub(writer);
         let runs = merged.max(LEAST_MERGED) / RUN;
         Self {
             readers,
@@ -59,16 +67,19 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::request::LEAST_MEMORY;
+    use crate::cluster::request::{LEAST_MEMORY, LEAST_MEMORY_COMPACT};
 
     #[test]
     fn steps_share_the_memory() {
-        let least = Memory::of(LEAST_MEMORY, 8);
+        let by_job = Arrangement::By("job".to_owned());
+        let least = Memory::of(LEAST_MEMORY, 8, &by_job);
         assert_eq!((least.readers, least.writers), (1, 1));
         assert!(least.sorted >= 8 << 20 && least.runs >= 16, "{least:?}");
-        let more = Memory::of(2 << 30, 2);
+        let more = Memory::of(2 << 30, 2, &by_job);
         assert_eq!((more.readers, more.writers, more.runs), (2, 2, 256));
         assert!(more.sorted > 900 << 20, "{more:?}");
-        assert_eq!(Memory::of(0, 0), Memory::of(1, 1));
+        let compact = |bytes| Memory::of(bytes, 2, &Arrangement::Compact).writers;
+        assert_eq!([LEAST_MEMORY_COMPACT, 384_000_000].map(compact), [1, 2]);
+        assert_eq!(Memory::of(0, 0, &by_job), Memory::of(1, 1, &by_job));
     }
 }

@@ -31,7 +31,8 @@ use room::check_spill;
 
 pub use plan::{ClusterPlan, PlannedTable};
 pub use request::{
-    Arrangement, ClusterOptions, ClusterRequest, FILE_SIZE, FileCount, LEAST_MEMORY, MOST_FILES,
+    Arrangement, ClusterOptions, ClusterRequest, FILE_SIZE, FileCount, LEAST_MEMORY,
+    LEAST_MEMORY_COMPACT, MOST_FILES,
 };
 pub use room::Room;
 
@@ -51,7 +52,7 @@ pub fn cluster(
     options: &ClusterOptions,
 ) -> Result<Outcome> {
     let out = &out.within(context);
-    let memory = Memory::of(options.memory, context.threads());
+    let memory = Memory::of(options.memory, context.threads(), &plan.arrangement);
     let outcome = threads(context.threads())?.install(|| {
         if options.overwrite
             && let Some(overwrite) = Overwrite::begin(context, out, &plan.trace)?

@@ -31,6 +31,7 @@ pub struct ClusterPlan {
     pub(super) output: OutputSettings,
     /// One for each table, and each cell of it, in the order of the manifest.
     pub(super) groups: Vec<Group>,
+    pub(super) arrangement: Arrangement,
     /// The tables that the source of the lake doesn't have.
     pub(super) absent: Vec<AbsentTable>,
 }
@@ -163,6 +164,7 @@ impl ClusterPlan {
             source,
             origin,
             groups,
+            arrangement: request.arrangement.clone(),
             absent: manifest.absent,
         })
     }
@@ -335,11 +337,16 @@ fn groups(manifest: &Manifest, trace: &Trace, arrangement: &Arrangement) -> Resu
     Ok(groups)
 }
 
-/// Whether a lake has all parts of a table in a cell: those that were published or, of a synthetic trace, those that the
-/// names of the files ask for.
+/// Whether a lake has all parts of a table in a cell: those that were published or, of a synthetic trace and if their
+/// number isn't known, those that the names of the files ask for.
 fn is_whole(manifest: &Manifest, facts: &TableFacts, table: &Table) -> bool {
-    if !manifest.origin.synthetic {
-        return facts.is_whole(table, &manifest.origin.options);
+    let options = &manifest.origin.options;
+    let published = options.published_parts(table, facts.cell());
+    if facts.is_whole(table, options) {
+        return true;
+    }
+    if published > 0 && !manifest.origin.synthetic {
+        return false;
     }
     let numbers: BTreeSet<u32> = facts.parts.iter().map(|part| part.file_number).collect();
     let totals = facts.parts.iter().filter_map(|part| {

@@ -12,8 +12,11 @@ pub const FILE_SIZE: u64 = 256_000_000;
 /// The most files of a table: a manifest has room for 150,000.
 pub const MOST_FILES: u32 = 100_000;
 
-/// The least memory that rows can be clustered in, in bytes.
+/// The least memory that rows can be put together in, in bytes.
 pub const LEAST_MEMORY: u64 = 64_000_000;
+
+/// The least memory that rows can be cut into files in, in bytes: as for `convert`, whose row groups these files have.
+pub const LEAST_MEMORY_COMPACT: u64 = 256_000_000;
 
 /// A lake to cluster.
 ///
@@ -46,6 +49,15 @@ impl ClusterRequest {
             arrangement,
             files: FileCount::OfSize(FILE_SIZE),
             tables: Vec::new(),
+        }
+    }
+
+    /// The least memory that this takes, in bytes.
+    #[must_use]
+    pub fn least_memory(&self) -> u64 {
+        match self.arrangement {
+            Arrangement::By(_) => LEAST_MEMORY,
+            Arrangement::Compact => LEAST_MEMORY_COMPACT,
         }
     }
 
@@ -101,7 +113,7 @@ impl FileCount {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ClusterOptions {
-    /// The most memory that the work takes, in bytes, at least [`LEAST_MEMORY`].
+    /// The most memory that the work takes, in bytes, at least [`ClusterRequest::least_memory`].
     pub memory: u64,
     /// A directory for rows that are being sorted; `None` for the disk of the lake, or the system's for a lake in a
     /// bucket.
@@ -115,7 +127,7 @@ impl ClusterOptions {
     #[must_use]
     pub fn new(memory: u64) -> Self {
         Self {
-            memory: memory.max(LEAST_MEMORY),
+            memory,
             spill: None,
             overwrite: false,
         }

@@ -59,7 +59,7 @@ fn bytes_do_not_depend_on_memory_and_threads() {
     let request = request(lake.path(), by_job(), FileCount::Files(3));
     let plan = ClusterPlan::new(&Context::new(), &request).unwrap();
     let memories = [
-        Memory::of(1 << 30, 1),
+        Memory::of(1 << 30, 1, &by_job()),
         // Runs of some hundred rows, which are merged in several passes.
         Memory {
             readers: 1,
@@ -77,7 +77,10 @@ fn bytes_do_not_depend_on_memory_and_threads() {
     let made = memories.map(|memory| {
         let out = tempfile::tempdir().unwrap();
         let context = Context::new().with_threads(memory.readers);
-        let (place, options) = (Location::from(out.path()), ClusterOptions::new(0));
+        let (place, options) = (
+            Location::from(out.path()),
+            ClusterOptions::new(LEAST_MEMORY_COMPACT),
+        );
         let made = threads(memory.readers).unwrap();
         let made = made.install(|| cluster_into(&context, &plan, &place, &options, memory));
         assert_eq!(made.unwrap().converted, 14);
@@ -108,7 +111,10 @@ fn a_damaged_file_of_the_lake_ends_it() {
             let request = request(lake.path(), way.clone(), FileCount::Files(count));
             let plan = ClusterPlan::new(&Context::new(), &request).unwrap();
             let out = tempfile::tempdir().unwrap();
-            let (place, options) = (Location::from(out.path()), ClusterOptions::new(0));
+            let (place, options) = (
+                Location::from(out.path()),
+                ClusterOptions::new(LEAST_MEMORY_COMPACT),
+            );
             let error = cluster(&Context::new(), &plan, &place, &options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             assert!(
@@ -124,7 +130,10 @@ fn a_damaged_file_of_the_lake_ends_it() {
     let request = request(lake.path(), by_job(), FileCount::Files(3));
     let plan = ClusterPlan::new(&Context::new(), &request).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let (place, options) = (Location::from(out.path()), ClusterOptions::new(0));
+    let (place, options) = (
+        Location::from(out.path()),
+        ClusterOptions::new(LEAST_MEMORY_COMPACT),
+    );
     let error = cluster(&Context::new(), &plan, &place, &options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
 }

@@ -28,6 +28,9 @@ const FEWEST_ROWS: usize = 1024;
 /// The most rows in a row group of a file in the order of an entity: a query for one entity reads one row group or two.
 const ENTITY_ROW_GROUP_ROWS: usize = 1 << 17;
 
+/// The most bytes of encoded values in it, so that 64 MB are enough to encode it, whatever the rows are.
+const ENTITY_ROW_GROUP_BYTES: usize = 20 << 20;
+
 /// The share of its rows from which on a row group ends at the end of an entity.
 const NEARLY_FULL: (usize, usize) = (7, 8);
 
@@ -158,7 +161,9 @@ fn write_as<F: OutputFile<W>, W: Write + Send>(
     out: W,
 ) -> Result<(WrittenRows, W)> {
     let output = match order {
-        RowOrder::By(_) => output.with_row_groups_below(ENTITY_ROW_GROUP_ROWS),
+        RowOrder::By(_) => {
+            output.with_row_groups_below(ENTITY_ROW_GROUP_ROWS, ENTITY_ROW_GROUP_BYTES)
+        }
         RowOrder::Published => output,
     };
     let schema = arrow_schema(table);

@@ -33,7 +33,7 @@ from ._errors import (
 )
 from ._facts import FileFacts, PartFacts
 from ._lake import Lake
-from ._making import convert, fetch, generate, inspect, release, verify
+from ._making import cluster, convert, fetch, generate, inspect, release, verify
 from ._progress import Callback, Event, Progress
 from ._reader import Reader
 from ._reading import open as open  # public, but not in __all__
@@ -118,6 +118,7 @@ __all__ = [
     "Verification",
     "WrongTypeError",
     "check",
+    "cluster",
     "convert",
     "derive",
     "fetch",

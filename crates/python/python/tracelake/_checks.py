@@ -266,6 +266,8 @@ def _run(said: Mapping[str, Any], lake: _queries.Lake, engine: _queries.Engine, 
 
     if empty := lake.empty(needs):
         return result("skipped", reason=empty)
+    if out_of_order := lake.out_of_order(said):
+        return result("skipped", reason=out_of_order)
     missing = lake.missing(needs)
     if missing and not allow_missing:
         return result("skipped", reason=missing)

@@ -138,7 +138,7 @@ def derive(
     skipped: dict[str, str] = {}
     for name in names:
         needs = _queries.needs(said[name])
-        reason = lake.empty(needs) or (None if allow_missing else lake.missing(needs))
+        reason = lake.empty(needs) or lake.out_of_order(said[name]) or (None if allow_missing else lake.missing(needs))
         reason = reason or _lacks_other(other, said[name]["with"], allow_missing)
         if reason:
             skipped[name] = reason

@@ -74,6 +74,43 @@ def convert(
     return _lake.lake(place, made, watch.warnings)
 
 
+def cluster(
+    lake: StrPath,
+    out: StrPath,
+    *,
+    by: str | None = None,
+    compact: bool = False,
+    tables: str | Iterable[str] | None = None,
+    files: int | None = None,
+    file_size: str | int | None = None,
+    overwrite: bool = False,
+    memory: str | int | None = None,
+    spill: StrPath | None = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> Lake:
+    """Makes a lake of the same rows in which those of one entity are together, or whose files have equal sizes.
+
+    ``by`` is a sample key, such as ``"job"``; ``compact=True`` keeps the order of the rows instead. ``tracelake cluster
+    --help`` explains the other options. The same call resumes a run that was stopped.
+
+    >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
+    >>> lake = tracelake.convert("trace", "lake")
+    >>> by_job = tracelake.cluster("lake", "by-job", by="job", files=2)
+    >>> by_job.rows == lake.rows, len(by_job["task_usage"].files)
+    (True, 2)
+    """
+    source, place = path_of("lake", lake), path_of("out", out)
+    options = {
+        "by": by, "compact": compact, "tables": tables, "files": files, "file_size": file_size, "overwrite": overwrite,
+        "memory": memory, "spill": spill, "threads": threads,
+    }  # fmt: skip
+    arguments = _options.cluster_arguments(options)
+    with Watcher(progress) as watch:
+        made = _tracelake.cluster([*arguments, "--", source, place], watch)
+    return _lake.lake(place, made, watch.warnings)
+
+
 def verify(
     lake: StrPath,
     source: StrPath | None = None,

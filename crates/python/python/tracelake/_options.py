@@ -37,6 +37,18 @@ def convert_arguments(options: Mapping[str, object]) -> list[str]:
     return arguments
 
 
+def cluster_arguments(options: Mapping[str, object]) -> list[str]:
+    """The options of ``tracelake cluster``; those that are ``None`` or ``False`` are left out."""
+    kinds = {
+        "by": "text", "tables": "names", "files": "integer", "file_size": "size", "memory": "size", "spill": "path",
+        "threads": "integer",
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    written = [f"--{name.replace('_', '-')}={_WRITERS[kind](name, given[name])}" for name, kind in kinds.items() if name in given]
+    switches = [f"--{name}" for name in ("compact", "overwrite") if switch(name, options[name])]
+    return [*written, *switches]
+
+
 def _check_choice(name: str, value: object) -> None:
     """Refuses a text that isn't one of the values of an option that has few."""
     choice = _CHOICE.fullmatch(str(_annotations()[name]))

@@ -56,6 +56,11 @@ def needs(said: Mapping[str, Any]) -> tuple[Need, ...]:
     return tuple(Need(one["table"], one["parts"]) for one in said["needs"])
 
 
+#: Windows in the order of the rows in their files: over all rows, and over those of a partition, if it has one.
+_WHOLE = re.compile(r"OVER\s*\(\s*\)", re.IGNORECASE)
+_NEIGHBOURS = re.compile(r"(?:PARTITION\s+BY\s+([^()]*?)\s+)?ORDER\s+BY\s+file_number", re.IGNORECASE)
+
+
 class Lake:
     """A finished lake of Parquet files, or one cell of it, and what is missing of it."""
 
@@ -87,6 +92,8 @@ class Lake:
             for facts in self.manifest.tables
             if any(part.rows_not_selected is not None for part in facts.parts)
         }
+        #: The key whose rows are together; ``None`` if the rows are in the published order.
+        self.clustered_by: str | None = (said.get("clustered") or {}).get("by")
         #: Whether the queries are untrusted: the trace isn't built in.
         self.is_foreign = said.get("description") is not None
         #: The options by which the lake has some rows or columns, as they are typed; empty if it has all.
@@ -147,6 +154,8 @@ class Lake:
         for need in needs:
             table = need.table
             own = [part.file_number for part in self.parts(table)]
+            if need.parts == "unbroken" and self._inventories[table].lacked_parts:
+                return f"it needs the parts of {table} without gaps, and {self.incomplete(table)}"
             if need.parts == "all":
                 if incomplete := self.incomplete(table):
                     return f"it needs all of {table}, and {incomplete}"
@@ -155,6 +164,21 @@ class Lake:
             elif need.parts == "same" and own != numbers:
                 return f"it needs the same parts of {table} as of {needs[0].table}"
         return None
+
+    def out_of_order(self, said: Mapping[str, Any]) -> str | None:
+        """Why a query that compares a row with the one before it would mislead: its rows are in another order."""
+        keys: Mapping[str, str] = self.said["sample_keys"].get(self.clustered_by, {})
+        tables = [table for need in needs(said) if (table := need.table) in keys]
+        if self.clustered_by is None or not tables:
+            return None
+        entities = {one["name"]: set(one["entity"]) for one in self.said["tables"]}
+        needed = set().union(*({keys[table]} | entities.get(table, set()) for table in tables))
+        sql: str = said["sql"]
+        # Within one entity, rows are in the order of their time.
+        by_entity = (needed <= set(re.split(r"\W+", partition or "")) for partition in _NEIGHBOURS.findall(sql))
+        if not _WHOLE.search(sql) and all(by_entity):
+            return None
+        return f"it needs the published order of the rows, and the lake is clustered by {self.clustered_by}"
 
     def not_in(self, needs: Sequence[Need]) -> str | None:
         """Why a query can't run: it may read columns that the lake doesn't have."""
@@ -203,6 +227,8 @@ class Lake:
         inventory = self._inventories[table]
         if missing := len(inventory.missing):
             return f"{_show.several(missing, 'part')} {'is' if missing == 1 else 'are'} missing"
+        if inventory.lacked_parts:
+            return "parts were missing in the lake that it was clustered from"
         if self.manifest.synthetic:
             return None
         published, more = inventory.published_rows, inventory.more_than_published

@@ -120,7 +120,7 @@ def report(
 def _missing(lake: _queries.Lake, said: Mapping[str, Any]) -> str | None:
     """Why a figure of the description can't be drawn."""
     needs = _queries.needs(said)
-    return lake.empty(needs) or lake.missing(needs)
+    return lake.empty(needs) or lake.out_of_order(said) or lake.missing(needs)
 
 
 def _refuse_to_replace(out: str) -> None:

@@ -30,6 +30,8 @@ class TableInventory:
     cell: str | None = None
     #: ``time_min`` and ``time_max`` as people read them.
     times: tuple[str, str] | None = None
+    #: Whether parts were missing in the lake that it was clustered from.
+    lacked_parts: bool = False
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,7 +42,7 @@ mod _tracelake {
     use super::stream::{Reader, read_part};
     #[pymodule_export]
     use super::{
-        commit, convert, facts, fetch, generate, inspect_path, main, manifest, open_descriptors,
+        cluster, commit, convert, facts, fetch, generate, inspect_path, main, manifest, open_descriptors,
         panic, prepare, query_command, redacted, release_lake, verify_lake,
     };
 
@@ -100,6 +100,20 @@ fn convert(
             context.warn(warning.clone());
         }
         let outcome = run::convert(&context, &plan, &conversion.out, conversion.run_options())?;
+        text_of(&outcome.manifest)
+    })
+}
+
+/// Makes the lake that the arguments of `tracelake cluster` ask for; returns the manifest as JSON.
+#[pyfunction]
+fn cluster(
+    py: Python<'_>,
+    arguments: Vec<OsString>,
+    watch: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    work(py, watch.as_ref(), None, move |work| {
+        let begin = |bytes| work.begin(Some(bytes));
+        let outcome = program::cluster(&work.context, arguments, begin)?;
         text_of(&outcome.manifest)
     })
 }

@@ -46,6 +46,10 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
             "not_fetched": one.not_fetched,
         })).collect::<Vec<_>>(),
         "anomalies": trace.anomalies,
+        "sample_keys": trace.sample_keys.iter().map(|key| {
+            let columns = key.columns.iter().map(|one| (one.table.clone(), json!(one.column)));
+            (key.name.clone(), Value::Object(columns.collect()))
+        }).collect::<serde_json::Map<_, _>>(),
         "tables": chosen_tables(trace, table).into_iter().map(describe).collect::<Vec<_>>(),
     });
     if let Some(given) = &trace.description {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tracelake_convert::cluster::{
-    Arrangement, ClusterOptions, ClusterRequest, FileCount, LEAST_MEMORY, MOST_FILES,
+    Arrangement, ClusterOptions, ClusterRequest, FileCount, MOST_FILES,
 };
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -92,6 +92,14 @@ impl ClusterArgs {
             (None, None) => {}
         }
         request.tables.clone_from(&self.tables);
+        let least = request.least_memory();
+        if self.memory.is_some_and(|memory| memory < least) {
+            let reason = format!(
+                "--memory: too small: --compact needs {} MB",
+                least / 1_000_000
+            );
+            return Err(Error::new(ErrorKind::Usage, reason).hint("pass more, or leave it out"));
+        }
         Ok(request)
     }
 
@@ -110,8 +118,7 @@ impl ClusterArgs {
     /// How the work is done on some threads.
     pub(crate) fn options(&self, threads: usize) -> ClusterOptions {
         let default = THREAD_MEMORY.saturating_mul(1 + threads as u64);
-        let memory = self.memory.unwrap_or(default).max(LEAST_MEMORY);
-        let mut options = ClusterOptions::new(memory);
+        let mut options = ClusterOptions::new(self.memory.unwrap_or(default));
         options.spill.clone_from(&self.spill);
         options.overwrite = self.overwrite;
         options

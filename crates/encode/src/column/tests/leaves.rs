@@ -22,7 +22,9 @@ use super::metadata;
 use crate::column_values::{self, ReadRows};
 use crate::json::JsonRecords;
 use crate::nodes::{MaxLevels, Node, leaves};
-use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
+use crate::output::{
+    BlockBuilder, OutputFile, OutputSettings, ROW_GROUP_BYTES, RowOrder, RowSource,
+};
 use crate::parquet_file::ParquetFile;
 use crate::row_fields::RowTexts;
 use crate::rows::RowGroupBuilder;
@@ -52,7 +54,7 @@ fn builder(file: &ParquetFile<Vec<u8>>, most_rows: usize) -> RowGroupBuilder {
         RowSource::Rows(&ROWS),
         file.schema(),
         Codec::DEFAULT,
-        most_rows,
+        (most_rows, ROW_GROUP_BYTES),
     )
 }
 

@@ -11,7 +11,8 @@ use super::super::encoder::{
     CHOOSING_PAGE_ROWS, DICTIONARY_BYTES, PAGE_ROWS, PLAIN_PAGE_BYTES, UNREPEATED_ROWS,
 };
 use super::{CODE, FLAG, ID, LACKING, MEASURE, TABLE, TEXT, TIME, check, check_row_groups, encode};
-use crate::rows::{CHUNK_BYTES, ROW_GROUP_BYTES, ROW_GROUP_TIME_BYTES};
+use crate::output::ROW_GROUP_BYTES;
+use crate::rows::{CHUNK_BYTES, ROW_GROUP_TIME_BYTES};
 
 /// A chunk of text with `rows` rows, in which `value` says what is in the fields of a column; the others
 /// are empty, but for the mandatory time.

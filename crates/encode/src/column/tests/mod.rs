@@ -33,7 +33,9 @@ use tracelake_schema::{Column, Kind, Sentinel, Table};
 use tracelake_testkit::every_kind;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
-use crate::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
+use crate::output::{
+    BlockBuilder, OutputFile, OutputSettings, ROW_GROUP_BYTES, RowOrder, RowSource,
+};
 use crate::parquet_file::ParquetFile;
 use crate::reject::Reject;
 use crate::rows::RowGroupBuilder;
@@ -111,8 +113,12 @@ fn encode(
         RowOrder::Published,
     )
     .unwrap();
-    let mut rows =
-        RowGroupBuilder::new(RowSource::of(&order), file.schema(), codec, ROW_GROUP_ROWS);
+    let mut rows = RowGroupBuilder::new(
+        RowSource::of(&order),
+        file.schema(),
+        codec,
+        (ROW_GROUP_ROWS, ROW_GROUP_BYTES),
+    );
     let mut rejects = Vec::new();
     let mut write = |rows: &mut RowGroupBuilder| {
         if let Some(group) = rows.finish().unwrap() {
