@@ -1,6 +1,5 @@
 //! The table of faults: what a server does, how the command ends, and what is on disk.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 
 use tracelake_fetch::CONNECTIONS;
@@ -379,25 +378,6 @@ fn a_secret_of_the_url_is_in_no_message_and_no_file() {
     );
     list.exits(0);
     assert!(!list.stdout.contains(SECRET), "{}", list.stdout);
-}
-
-/// Many small files.
-#[test]
-fn many_small_files_are_fetched() {
-    const FILES: usize = 1_000;
-    let description = MOON.replace("parts = 3", &format!("parts = {FILES}"));
-    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for number in 0..FILES {
-        let path = format!("jobs/part-{number:05}-of-{FILES:05}.csv.gz");
-        files.insert(path, gzip(format!("{number},x\n").as_bytes()));
-    }
-    let mut served = below("moon", &files);
-    served.insert("moon/SHA256SUM".to_owned(), sums(&files).into_bytes());
-    let server = Server::start(served, |_| Answer::Well);
-    let station = Station::new(&server, &description);
-    station.fetch(&["--tables", "jobs"]).exits(0);
-    files.insert("SHA256SUM".to_owned(), sums(&files).into_bytes());
-    assert!(station.files() == files);
 }
 
 /// Four large files at a time, and three ranges of each.

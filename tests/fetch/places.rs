@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{MOON, Station, below, damaged, moon, sums};
 use tracelake_schema::TRACES;
 use tracelake_testkit::server::{Answer, Asked, Server};
-use tracelake_testkit::{Scratch, ended, generate, gzip, plain, sha256, tree, with_stores};
+use tracelake_testkit::{Scratch, ended, generate, gzip, sha256, tree, with_stores};
 
 /// A bucket that everybody may read is listed, and read without credentials.
 #[test]
@@ -119,6 +119,29 @@ fn cells_have_directories_and_one_form_is_fetched() {
     ended(command.output().unwrap()).refuses(2, "has no cell 'c'; it has a, b");
 }
 
+/// A table of which the bucket has no file.
+#[test]
+fn a_table_without_files_is_left_out() {
+    let text = MOON.replace("SERVER/moon", "s3://bucket/moon");
+    let files = below("bucket/moon", &moon());
+    let has_no_crater = |name: &String| !name.ends_with("craters.csv.gz");
+    let files = files
+        .into_iter()
+        .filter(|(name, _)| has_no_crater(name))
+        .collect();
+    let server = Server::start(files, |_| Answer::Well);
+    let station = Station::new(&server, &text);
+    let fetch = |options: &[&str]| {
+        let mut command = station.command(with_stores(&server.url()), options);
+        ended(command.output().unwrap())
+    };
+    let run = fetch(&[]);
+    run.exits(0);
+    run.prints("warning: craters is left out: no file of it is at s3://bucket/moon");
+    assert_eq!(station.names().len(), 3);
+    fetch(&["--tables", "craters"]).refuses(1, "craters can't be fetched: no file of it is at");
+}
+
 /// An archive in pieces: each is fetched, and all of them in a row have the published digest.
 #[test]
 fn pieces_of_an_archive_are_checked_as_a_whole() {
@@ -142,6 +165,5 @@ fn pieces_of_an_archive_are_checked_as_a_whole() {
         assert_eq!(run.code, code, "{}", run.stderr);
         files.insert("SHA256SUM".to_owned(), sums(&files).into_bytes());
         assert!(station.files() == files, "{:?}", station.names());
-        let _ = plain();
     }
 }

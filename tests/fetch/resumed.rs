@@ -1,7 +1,7 @@
 //! Interrupted, and run again.
 
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
@@ -175,6 +175,42 @@ fn a_killed_fetch_resumes_to_equal_files() {
     }
     assert!(kills > 3 && interrupted > 0, "{kills} {interrupted}");
     assert!(station.files() == files, "{:?}", station.names());
+}
+
+/// Ctrl-C ends it at once, also while a server is waited for.
+#[test]
+fn a_signal_stops_it_and_the_next_run_resumes() {
+    let (server, files) = serve(true, |asked| {
+        match is_from(asked, 1 << 20) && asked.before < 9 {
+            true => Answer::Silent,
+            false => Answer::Well,
+        }
+    });
+    let station = Station::new(&server, MOON);
+    let mut command = station.command(plain(), &[]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    while !server.asked().iter().any(|asked| is_from(asked, 1 << 20)) {
+        sleep(Duration::from_millis(1));
+    }
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let stopped = ended(child.wait_with_output().unwrap());
+    stopped.refuses(
+        130,
+        "stopped; finished files are kept; run the same command again to resume",
+    );
+    drop(server);
+    let (server, _) = serve(true, |_| Answer::Well);
+    let text = MOON.replace("SERVER", &server.url());
+    fs::write(station.description(), text).unwrap();
+    station.fetch(&[]).exits(0);
+    assert!(station.files()[PART] == files[PART]);
 }
 
 /// A finished file that is wrong is named, and left alone.

@@ -43,6 +43,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    fn of<'a>(done: impl Iterator<Item = &'a Done>) -> Self {
+        let mut outcome = Self::default();
+        for file in done {
+            match file.is_kept {
+                true => outcome.kept += 1,
+                false => {
+                    outcome.fetched += 1;
+                    outcome.bytes += file.bytes;
+                }
+            }
+            *outcome.checked.entry(file.checked).or_default() += 1;
+        }
+        outcome
+    }
+
     /// How many files were checked in a way that this holds for.
     ///
     /// ```
@@ -107,26 +122,14 @@ pub fn fetch(context: &Context, plan: &FetchPlan, directory: &Path) -> Result<Ou
         .unwrap_or_else(PoisonError::into_inner);
     let written = write_sums(plan, directory, &done);
     // Ctrl-C is the reason, whatever failed because of it.
-    context.check()?;
+    let again = "finished files are kept; run the same command again to resume";
+    context.check().map_err(|error| error.hint(again))?;
     match first_error {
         Some(error) => return Err(error),
         None => written?,
     }
     check_pieces(context, plan, directory)?;
-    let mut outcome = Outcome::default();
-    for file in done.values() {
-        let count = if file.is_kept {
-            &mut outcome.kept
-        } else {
-            &mut outcome.fetched
-        };
-        *count += 1;
-        if !file.is_kept {
-            outcome.bytes += file.bytes;
-        }
-        *outcome.checked.entry(file.checked).or_default() += 1;
-    }
-    Ok(outcome)
+    Ok(Outcome::of(done.values()))
 }
 
 /// The bytes that aren't on disk yet, as far as their number is known.

@@ -117,21 +117,26 @@ pub fn plan(context: &Context, request: &Request) -> Result<FetchPlan> {
         for place in offer.places.iter().filter(is_of_cell) {
             let listing = listings.of(place)?;
             let files = listing.files_of(request, &offer.table, place)?;
+            if files.is_empty() && request.parts.is_none() {
+                let why = format!("no file of it is at {}", place.root);
+                plan.left_out.push((offer.table.name.clone(), why));
+            }
             let new = files
                 .into_iter()
                 .filter(|file| paths.insert(file.path.clone()));
             plan.files.extend(new);
         }
     }
-    let asked_for = plan.left_out.iter().find(|_| !request.tables.is_empty());
-    match (asked_for.or(plan.left_out.first()), plan.files.is_empty()) {
-        (Some((table, why)), is_empty) if is_empty || !request.tables.is_empty() => {
-            let reason = format!("{table} can't be fetched: {}", why.trim_end_matches('.'));
-            let hint = "tracelake fetch --list says what can be";
-            Err(Error::new(ErrorKind::Failed, reason).hint(hint))
-        }
-        (None, true) => Err(nothing(request, &offers)),
-        _ => Ok(plan),
+    if let Some((table, why)) = plan.left_out.first()
+        && (plan.files.is_empty() || !request.tables.is_empty())
+    {
+        let reason = format!("{table} can't be fetched: {}", why.trim_end_matches('.'));
+        let hint = "tracelake fetch --list says what can be";
+        return Err(Error::new(ErrorKind::Failed, reason).hint(hint));
+    }
+    match plan.files.is_empty() {
+        true => Err(no_part(&offers)),
+        false => Ok(plan),
     }
 }
 
@@ -154,28 +159,12 @@ fn check_cell(request: &Request) -> Result<()> {
     Err(Error::new(ErrorKind::Usage, reason).hint(hint))
 }
 
-/// The error if the servers list nothing that is asked for.
-fn nothing(request: &Request, offers: &[Offer]) -> Error {
+/// The error if no part has a number that is asked for.
+fn no_part(offers: &[Offer]) -> Error {
     let names: Vec<&str> = offers.iter().map(|offer| &*offer.table.name).collect();
-    let places = offers.iter().flat_map(|offer| &offer.places);
-    let first = { places }.next().map(|place| place.root.clone());
-    let (kind, reason, hint) = match &request.parts {
-        Some(_) => (
-            ErrorKind::Usage,
-            "no part has one of these numbers",
-            "tracelake fetch --list says how many files each table has",
-        ),
-        None => (
-            ErrorKind::Failed,
-            "no file of these tables is there",
-            "check the URL in the description",
-        ),
-    };
-    let error = Error::new(kind, format!("{reason}: {}", names.join(", "))).hint(hint);
-    match first {
-        Some(root) => error.at(root),
-        None => error,
-    }
+    let reason = format!("no part has one of these numbers: {}", names.join(", "));
+    let hint = "tracelake fetch --list says how many files each table has";
+    Error::new(ErrorKind::Usage, reason).hint(hint)
 }
 
 /// What is in the places that were looked at so far, by their URLs.

@@ -29,6 +29,7 @@ parts = 2
 plant = "integer"
 [[table]]
 name = "letters"
+parts = 1
 [table.columns]
 letter = "text"
 [[trace.location]]

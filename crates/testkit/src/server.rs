@@ -102,6 +102,8 @@ struct Shared {
     begun: AtomicUsize,
     rule: Rule,
     asked: Mutex<Vec<Asked>>,
+    /// How many requests there were with a method and path.
+    counts: Mutex<BTreeMap<(String, String), usize>>,
     /// Open connections, and the most there were at a time.
     open: AtomicUsize,
     most_open: AtomicUsize,
@@ -149,6 +151,7 @@ impl Server {
             begun: AtomicUsize::new(0),
             rule: Box::new(rule),
             asked: Mutex::default(),
+            counts: Mutex::default(),
             open: AtomicUsize::new(0),
             most_open: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
@@ -256,9 +259,12 @@ impl Shared {
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         let mut known = self.asked.lock().unwrap();
-        let same = |asked: &&Asked| asked.method == method && asked.path == path;
+        let mut counts = self.counts.lock().unwrap();
+        let count = counts.entry((method.to_owned(), path.clone())).or_default();
+        let before = *count;
+        *count += 1;
         let asked = Asked {
-            before: known.iter().filter(same).count(),
+            before,
             method: method.to_owned(),
             path,
             query: query.to_owned(),
