@@ -29,3 +29,4 @@ pub mod part;
 pub mod plan;
 pub mod reader;
 pub mod run;
+pub mod sorting;

@@ -17,7 +17,9 @@ use words::words;
 pub use columns::{
     Code, Column, Confidence, Kind, Obfuscation, Published, Range, Sentinel, Spelling, Zone,
 };
-pub use queries::{Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable, With};
+pub use queries::{
+    Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable, With,
+};
 pub use requests::Requests;
 pub(crate) use requests::{REQUESTS, query_table};
 pub use run::Run;

@@ -16,14 +16,12 @@ use tracelake_schema::Table;
 
 use super::copy::{copy_part, copy_rejects};
 use super::memory::Memory;
-use super::merge::{Merge, reduce};
 use super::plan::{ClusterPlan, Group, Way};
 use super::read::{CutChunks, LakeFiles};
-use super::sort::{Row, SortBuffer};
-use super::spill::{Run, SpillFile};
 use super::write::{Chunks, SortedChunks, write_rows};
 use crate::plan::PartPlan;
 use crate::run::{check_footer, steady};
+use crate::sorting::{Merge, Row, Run, Sorter, reduce};
 
 /// How many times their size in files rows take in memory, as a rule; if they take more, they become several runs.
 const MOST_UNPACKED: u64 = 20;
@@ -219,14 +217,13 @@ fn sort_group(
         .max(LEAST_BUFFER);
     let sorted = sorted.min(usize::try_from(most).unwrap_or(usize::MAX));
     let workers = (0..readers).into_par_iter().map(|_| {
-        let mut sorter = Sorter {
+        let mut sorter = TableSorter {
             making,
             table: &group.table,
             packer: RowPacker::new(&group.table, order),
             classes,
             is_wanted: &is_wanted,
-            buffer: SortBuffer::new(sorted),
-            spill: SpillFile::new(making.scratch)?,
+            rows: Sorter::new(making.scratch, sorted, classes)?,
         };
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -238,7 +235,7 @@ fn sort_group(
                 .inspect_err(|_| making.context.fail())?;
             making.read(part.output.bytes);
         }
-        sorter.finish()
+        sorter.rows.finish()
     });
     let finished: Vec<Result<Vec<Run>>> = workers.collect();
     let mut runs = Vec::new();
@@ -273,18 +270,17 @@ fn sort_group(
 }
 
 /// Sorts rows into runs.
-struct Sorter<'a> {
+struct TableSorter<'a> {
     making: &'a Making<'a>,
     table: &'a Arc<Table>,
     packer: RowPacker,
     classes: u32,
     /// Whether the rows of a class are to be written.
     is_wanted: &'a [bool],
-    buffer: SortBuffer,
-    spill: SpillFile,
+    rows: Sorter,
 }
 
-impl Sorter<'_> {
+impl TableSorter<'_> {
     /// Adds the rows of a file, the `number`th of the table.
     fn add(&mut self, files: &LakeFiles<'_>, part: &PartFacts, number: usize) -> Result<()> {
         let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -293,13 +289,8 @@ impl Sorter<'_> {
         for batch in files.rows(self.table, part, 0)? {
             self.making.context.check()?;
             let batch = files.batch(part, batch)?;
-            let Self {
-                packer,
-                buffer,
-                spill,
-                ..
-            } = self;
-            let mut rows = packer
+            let mut rows = self
+                .packer
                 .batch(&batch)
                 .ok_or_else(|| files.other_columns(part))?;
             for row in 0..batch.num_rows() {
@@ -318,38 +309,15 @@ impl Sorter<'_> {
                 place.extend_from_slice(&number.to_be_bytes());
                 place.extend_from_slice(&(before + row as u64).to_be_bytes());
                 rows.push_values(row, &mut values);
-                let row = Row {
+                self.rows.push(Row {
                     place: &place,
                     values: &values,
-                };
-                if !buffer.push(row) {
-                    end_run(buffer, spill, self.classes)?;
-                    buffer.push(row);
-                }
+                })?;
             }
             before += batch.num_rows() as u64;
         }
         Ok(())
     }
-
-    fn finish(mut self) -> Result<Vec<Run>> {
-        if !self.buffer.is_empty() {
-            end_run(&mut self.buffer, &mut self.spill, self.classes)?;
-        }
-        Ok(self.spill.finish())
-    }
-}
-
-/// Sorts the rows of a buffer, and writes them as a run.
-fn end_run(buffer: &mut SortBuffer, spill: &mut SpillFile, classes: u32) -> Result<()> {
-    buffer.sort();
-    let mut run = spill.begin(classes);
-    for row in buffer.rows() {
-        run.push(row)?;
-    }
-    run.finish()?;
-    buffer.clear();
-    Ok(())
 }
 
 /// Makes and commits a file of these rows.

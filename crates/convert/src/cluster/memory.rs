@@ -20,7 +20,7 @@ const ENTITY_WRITER: u64 = 40 << 20;
 const LEAST_MERGED: u64 = 3 << 20;
 
 /// What reading a run of sorted rows takes: a block, and the row at hand.
-const RUN: u64 = 2 * super::spill::BLOCK as u64;
+const RUN: u64 = 2 * crate::sorting::BLOCK as u64;
 
 /// The most runs that are merged at a time: more would be slower than merging twice.
 const MOST_RUNS: u64 = 256;

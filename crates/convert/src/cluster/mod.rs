@@ -1,19 +1,15 @@
 //! A lake as another lake: with the rows of each entity together, or in files of equal size.
 //!
-//! [`ClusterPlan::new`] decides which files are made; [`cluster`] makes them. Rows are packed as bytes, sorted in memory
-//! in runs (`sort`), which are kept in files without a name (`spill`), and merged as streams (`merge`), one for each file
-//! (`write`). How the files become a lake is the work of `tracelake_lake`, as for `convert`.
+//! [`ClusterPlan::new`] decides which files are made; [`cluster`] makes them. Rows are packed as bytes, sorted
+//! ([`sorting`](crate::sorting)), and merged as streams, one for each file (`write`). How the files become a lake is the work of `tracelake_lake`, as for `convert`.
 
 mod copy;
 mod group;
 mod memory;
-mod merge;
 mod plan;
 mod read;
 mod request;
 mod room;
-mod sort;
-mod spill;
 mod write;
 
 use std::collections::BTreeSet;

@@ -14,8 +14,7 @@ use tracelake_encode::parquet_file::ParquetFile;
 use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Kind, Table};
 
-use super::merge::Merge;
-use super::sort::CLASS_BYTES;
+use crate::sorting::{CLASS_BYTES, Merge};
 
 /// A chunk ends after this many rows, or before the row that brings it to this many bytes. It doesn't depend on anything
 /// else, because pages and row groups end between chunks.

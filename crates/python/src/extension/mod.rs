@@ -42,8 +42,8 @@ mod _tracelake {
     use super::stream::{Reader, read_part};
     #[pymodule_export]
     use super::{
-        cluster, commit, convert, facts, fetch, generate, inspect_path, main, manifest, open_descriptors,
-        panic, prepare, query_command, redacted, release_lake, verify_lake,
+        cluster, commit, convert, facts, fetch, generate, inspect_path, main, manifest,
+        open_descriptors, panic, prepare, query_command, redacted, release_lake, verify_lake,
     };
 
     #[pymodule_init]

@@ -9,7 +9,8 @@ use super::fault::Name;
 use super::short_columns::ShortColumns;
 use crate::{
     Archive, Bins, CellShards, Cells, Code, Extra, Files, Json, Known, Plot, Published,
-    PublishedAt, QueryColumn, Range, Reference, Requests, Rule, Sentinel, Syntax, With};
+    PublishedAt, QueryColumn, Range, Reference, Requests, Rule, Sentinel, Syntax, With,
+};
 
 /// One file: the versions of a data set and the tables that they share.
 #[cfg_attr(test, derive(schemars::JsonSchema))]

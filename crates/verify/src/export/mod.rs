@@ -1,7 +1,7 @@
 //! The requests of a lake in the form that replay tools read: JSON lines, as Mooncake's traces have them.
 
 mod batch;
-mod sorted;
+mod lines;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ use tracelake_schema::{Column, Kind, Requests, TRACES, Table, Trace};
 use crate::finding::corrupt;
 use crate::{known_trace, manifest_of};
 use batch::{Blocks, RequestBatch};
-use sorted::SortedLines;
+use lines::Lines;
 
 /// The most services that are remembered to be named.
 const MOST_SERVICES: usize = 100;
@@ -68,8 +68,7 @@ pub struct Exported {
 /// [`ErrorKind::Stopped`] once the context is cancelled.
 ///
 /// # Memory
-/// 64 MiB of lines, and a batch of the lake. More lines than that are sorted in a file without a name, next to the new
-/// one.
+/// 64 MiB of lines, which are sorted in a file without a name next to the new one, and a batch of the lake.
 pub fn export(
     context: &Context,
     root: &Location,
@@ -82,14 +81,14 @@ pub fn export(
     let directory = directory_of(file, root)?;
     let mut export = Export {
         asked: Asked::of(&trace, options)?,
-        lines: SortedLines::new(directory),
+        lines: Lines::new(directory)?,
         exported: Exported::default(),
         has_service: false,
         services: BTreeSet::new(),
     };
     export.read(context, root, &manifest)?;
     export.check_service()?;
-    write(export.lines, file, directory)?;
+    write(context, export.lines, file, directory)?;
     Ok(export.exported)
 }
 
@@ -169,7 +168,7 @@ impl<'a> Asked<'a> {
 /// An export at work.
 struct Export<'a> {
     asked: Asked<'a>,
-    lines: SortedLines<'a>,
+    lines: Lines<'a>,
     exported: Exported,
     /// Whether a request is of the service that is asked for.
     has_service: bool,
@@ -337,7 +336,7 @@ fn directory_of<'a>(file: &'a Path, root: &Location) -> Result<&'a Path> {
 }
 
 /// Writes the lines in their order; the file has its name when it is complete.
-fn write(mut lines: SortedLines<'_>, file: &Path, directory: &Path) -> Result<()> {
+fn write(context: &Context, lines: Lines<'_>, file: &Path, directory: &Path) -> Result<()> {
     let failed = |error| Error::disk("write", error).at(file);
     let mut builder = Builder::new();
     builder.prefix(".tracelake-export-");
@@ -346,22 +345,21 @@ fn write(mut lines: SortedLines<'_>, file: &Path, directory: &Path) -> Result<()
     let made = builder.tempfile_in(directory).map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 20, made.as_file());
     let mut first = None;
-    lines
-        .for_each(|arrival, text| {
-            let first = *first.get_or_insert(arrival);
-            let micros = arrival.abs_diff(first);
-            write!(out, "{{\"timestamp\":{}", micros / 1000)?;
-            match micros % 1000 {
-                0 => {}
-                rest => {
-                    let digits = format!("{rest:03}");
-                    write!(out, ".{}", digits.trim_end_matches('0'))?;
-                }
+    let put = |arrival: i64, text: &[u8]| {
+        let first = *first.get_or_insert(arrival);
+        let micros = arrival.abs_diff(first);
+        write!(out, "{{\"timestamp\":{}", micros / 1000)?;
+        match micros % 1000 {
+            0 => {}
+            rest => {
+                let digits = format!("{rest:03}");
+                write!(out, ".{}", digits.trim_end_matches('0'))?;
             }
-            out.write_all(text)?;
-            out.write_all(b"}\n")
-        })
-        .map_err(failed)?;
+        }
+        out.write_all(text)?;
+        out.write_all(b"}\n")
+    };
+    lines.for_each(context, put, failed)?;
     out.flush().map_err(failed)?;
     drop(out);
     made.as_file().sync_all().map_err(failed)?;

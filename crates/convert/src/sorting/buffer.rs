@@ -24,15 +24,18 @@ struct Entry {
     start: usize,
 }
 
-/// A row: its place, which begins with its class, and its values.
+/// A row, as bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row<'a> {
-    pub(super) place: &'a [u8],
-    pub(super) values: &'a [u8],
+pub struct Row<'a> {
+    /// What it is sorted by: its class, a number in [`CLASS_BYTES`] bytes with the highest first, and then its place in the
+    /// class.
+    pub place: &'a [u8],
+    /// Its values.
+    pub values: &'a [u8],
 }
 
 /// The bytes of the class at the start of a place.
-pub(super) const CLASS_BYTES: usize = size_of::<u32>();
+pub const CLASS_BYTES: usize = size_of::<u32>();
 
 /// The bytes before a place: its length and that of the values.
 const HEAD: usize = 2 * size_of::<u32>();

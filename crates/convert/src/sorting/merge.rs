@@ -8,14 +8,14 @@ use std::path::Path;
 use tracelake_core::Context;
 use tracelake_core::error::Result;
 
-use super::sort::Row;
+use super::buffer::Row;
 use super::spill::{Run, RunReader, SpillFile};
 
 /// The rows of a class in several runs.
 ///
 /// # Memory
 /// A block of each run.
-pub(super) struct Merge {
+pub struct Merge {
     heap: BinaryHeap<Head>,
     is_begun: bool,
 }
@@ -45,7 +45,10 @@ impl Ord for Head {
 
 impl Merge {
     /// Opens the rows of a class.
-    pub(super) fn open(runs: &[Run], class: u32) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When a run can't be read, or comes back with other bytes.
+    pub fn open(runs: &[Run], class: u32) -> Result<Self> {
         let mut heap = BinaryHeap::with_capacity(runs.len());
         for run in runs {
             heap.extend(run.open(class)?.map(Head));
@@ -57,7 +60,10 @@ impl Merge {
     }
 
     /// Goes to the next row; false after the last one.
-    pub(super) fn advance(&mut self) -> Result<bool> {
+    ///
+    /// # Errors
+    /// When a run can't be read, or comes back with other bytes.
+    pub fn advance(&mut self) -> Result<bool> {
         if std::mem::replace(&mut self.is_begun, true)
             && let Some(mut first) = self.heap.peek_mut()
             && !first.0.advance()?
@@ -68,14 +74,18 @@ impl Merge {
     }
 
     /// The row at hand; `None` before the first call of [`Merge::advance`] and after the last row.
-    pub(super) fn row(&self) -> Option<Row<'_>> {
+    #[must_use]
+    pub fn row(&self) -> Option<Row<'_>> {
         let first = self.heap.peek().filter(|_| self.is_begun);
         first.map(|head| head.0.row())
     }
 }
 
 /// Merges runs until there are at most `most`, at least 2, into files in `directory`.
-pub(super) fn reduce(
+///
+/// # Errors
+/// When a run can't be read or written; once the context is cancelled.
+pub fn reduce(
     context: &Context,
     mut runs: Vec<Run>,
     most: usize,
@@ -107,7 +117,7 @@ pub(super) fn reduce(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::sort::SortBuffer;
+    use crate::sorting::buffer::SortBuffer;
 
     const CLASSES: u32 = 5;
 

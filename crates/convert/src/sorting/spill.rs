@@ -12,10 +12,10 @@ use bytes::Bytes;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::RandomAccess;
 
-use super::sort::Row;
+use super::buffer::Row;
 
 /// A block ends after the row that brings it to this many bytes.
-pub(super) const BLOCK: usize = 64 << 10;
+pub const BLOCK: usize = 64 << 10;
 
 /// The bytes before a block: its length and its checksum.
 const HEAD: usize = 2 * size_of::<u32>();
@@ -32,9 +32,9 @@ pub(super) struct SpillFile {
     tables: Vec<u64>,
 }
 
-/// A run that can be read.
+/// Sorted rows in a file without a name, which is gone with its last run.
 #[derive(Debug, Clone)]
-pub(super) struct Run {
+pub struct Run {
     file: Arc<RandomAccess>,
     directory: PathBuf,
     table_at: u64,
