@@ -6,7 +6,7 @@ use super::request::Arrangement;
 const BASE: u64 = 16 << 20;
 
 /// What reading a file takes: a page and a dictionary of each column, and a batch of rows.
-const READER: u64 = 24 << 20;
+const READER: u64 = 32 << 20;
 
 /// The least that rows are sorted in.
 const LEAST_SORTED: u64 = 8 << 20;
