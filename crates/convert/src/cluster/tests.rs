@@ -62,12 +62,14 @@ fn bytes_do_not_depend_on_memory_and_threads() {
         Memory::of(1 << 30, 1, &by_job()),
         // Runs of some hundred rows, which are merged in several passes.
         Memory {
+            threads: 1,
             readers: 1,
             sorted: 40_000,
             writers: 1,
             runs: 2,
         },
         Memory {
+            threads: 2,
             readers: 2,
             sorted: 100_000,
             writers: 2,
@@ -76,12 +78,12 @@ fn bytes_do_not_depend_on_memory_and_threads() {
     ];
     let made = memories.map(|memory| {
         let out = tempfile::tempdir().unwrap();
-        let context = Context::new().with_threads(memory.readers);
+        let context = Context::new().with_threads(memory.threads);
         let (place, options) = (
             Location::from(out.path()),
             ClusterOptions::new(LEAST_MEMORY_COMPACT),
         );
-        let made = threads(memory.readers).unwrap();
+        let made = threads(memory.threads).unwrap();
         let made = made.install(|| cluster_into(&context, &plan, &place, &options, memory));
         assert_eq!(made.unwrap().converted, 14);
         tree(out.path())
