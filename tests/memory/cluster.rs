@@ -53,26 +53,18 @@ fn peak_memory_is_what_was_asked_for() {
         let scratch = Scratch::new();
         let lake = lake_of(&source.src(), &scratch.path().join("lake"));
         let out = scratch.path().join("out");
-        for (memory, threads) in [(64, "1"), (64, "2"), (150, "2"), (400, "2")] {
+        for (memory, threads, way) in [
+            (64, "1", BY_JOB),
+            (64, "2", BY_JOB),
+            (256, "2", BY_JOB),
+            (256, "2", COMPACT),
+        ] {
             let limit = format!("{memory}MB");
-            for way in [
-                &["--by", "job", "--files", "3"][..],
-                &["--compact", "--files", "3"],
-            ] {
-                let options = [way, &["--memory", &limit, "--threads", threads]].concat();
-                let peak = peak(&lake, &out, &options);
-                eprintln!(
-                    "{what}, {limit}, {threads} threads, {}: {} MiB",
-                    way[0],
-                    peak / MIB
-                );
-                assert!(
-                    peak <= memory * 1_000_000,
-                    "{what}, {limit}, {threads} threads, {}: {} MiB",
-                    way[0],
-                    peak / MIB
-                );
-            }
+            let options = [way, &["--memory", &limit, "--threads", threads]].concat();
+            let peak = peak(&lake, &out, &options);
+            let shown = format!("{what}, {}: {} MiB", options.join(" "), peak / MIB);
+            eprintln!("{shown}");
+            assert!(peak <= memory * 1_000_000, "{shown}");
         }
     }
 }

@@ -8,7 +8,9 @@ use tracelake_schema::{Files, TRACES, Trace};
 use super::check;
 use super::seen::Seen;
 use tracelake_testkit::nested::{JSON, convert_text, row};
-use tracelake_testkit::{Score, Scratch, convert, ensure, generate, gzip, heads, shared, tree};
+use tracelake_testkit::{
+    Score, Scratch, convert, ensure, generate, gzip, heads, run, shared, tree,
+};
 
 /// The files of some lakes.
 struct Lakes {
@@ -27,7 +29,24 @@ impl Lakes {
     fn convert(&mut self, source: &Path, options: &[&str]) {
         let scratch = Scratch::new();
         convert(source, &scratch.out(), options).well();
-        for (path, bytes) in tree(&scratch.out()).unwrap() {
+        self.check_all(&scratch.out(), options);
+    }
+
+    /// Clusters a lake of a source in some way and checks each Parquet file.
+    #[track_caller]
+    fn cluster(&mut self, source: &Path, way: &[&str]) {
+        let scratch = Scratch::new();
+        let lake = scratch.path().join("lake");
+        convert(source, &lake, &["--allow-missing"]).well();
+        let out = scratch.out();
+        let paths = [&lake, &out].map(|path| path.to_str().unwrap());
+        run(["cluster"].iter().chain(&paths).chain(way)).well();
+        self.check_all(&out, way);
+    }
+
+    #[track_caller]
+    fn check_all(&mut self, lake: &Path, options: &[&str]) {
+        for (path, bytes) in tree(lake).unwrap() {
             if let Some(bytes) = bytes.filter(|_| path.ends_with(".parquet")) {
                 self.check(&format!("{path} {options:?}"), &bytes);
             }
@@ -174,4 +193,19 @@ fn files_of_rare_rows_are_right() {
     assert!(have.into_iter().all(|have| have > 0), "{seen:?}");
     assert!(seen.row_groups > seen.files - seen.empty_files, "{seen:?}");
     assert!(seen.cut_bounds > 0, "{seen:?}");
+}
+
+#[test]
+fn clustered_lakes() {
+    let mut lakes = Lakes::new("files of clustered lakes");
+    for trace in TRACES {
+        let Some(scratch) = generated(trace) else {
+            continue;
+        };
+        for key in trace.sample_keys.iter() {
+            lakes.cluster(&scratch.src(), &["--by", &key.name, "--files", "3"]);
+        }
+        lakes.cluster(&scratch.src(), &["--compact", "--files", "3"]);
+    }
+    lakes.close();
 }

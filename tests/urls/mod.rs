@@ -1,6 +1,7 @@
 //! Sources at URLs: a lake made from one equals a lake made from disk, whatever the server does.
 
 mod answers;
+mod clustered;
 mod dead;
 mod emulators;
 mod faults;

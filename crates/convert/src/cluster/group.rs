@@ -20,7 +20,7 @@ use super::plan::{ClusterPlan, Group, Way};
 use super::read::{CutChunks, LakeFiles};
 use super::write::{Chunks, SortedChunks, write_rows};
 use crate::plan::PartPlan;
-use crate::run::{check_footer, steady};
+use crate::run::finish_part;
 use crate::sorting::{Merge, Row, Run, Sorter, reduce};
 
 /// How many times their size in files rows take in memory, as a rule; if they take more, they become several runs.
@@ -124,15 +124,8 @@ impl Making<'_> {
         let facts = committed
             .pop()
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Failed, "nothing was committed")))?;
-        let (root, format) = (self.working.root(), self.plan.output.format());
-        steady(|| check_footer(root, format, &name.table, &facts))?;
-        self.context.emit(Event::Finished {
-            table: name.table.to_string(),
-            part: name.key,
-            rows: facts.rows_out,
-            rejected: facts.rows_rejected,
-            bytes_out: facts.output.bytes,
-        });
+        let format = self.plan.output.format();
+        finish_part(&self.context, self.working.root(), format, &name, &facts)?;
         Ok((name, facts))
     }
 }

@@ -49,7 +49,7 @@ pub fn cluster(
 ) -> Result<Outcome> {
     let out = &out.within(context);
     let memory = Memory::of(options.memory, context.threads(), &plan.arrangement);
-    let outcome = threads(context.threads())?.install(|| {
+    let outcome = threads(memory.threads)?.install(|| {
         if options.overwrite
             && let Some(overwrite) = Overwrite::begin(context, out, &plan.trace)?
         {

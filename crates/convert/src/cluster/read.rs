@@ -44,9 +44,10 @@ impl LakeFiles<'_> {
     }
 
     fn missing(&self, path: &Location, error: Error) -> Error {
-        match path.is_file() {
-            Ok(false) => error.of_kind(ErrorKind::Corrupt).hint(self.verify()),
-            _ => error,
+        // A server may have other reasons.
+        match path.as_path().is_some_and(|path| !path.exists()) {
+            true => error.of_kind(ErrorKind::Corrupt).hint(self.verify()),
+            false => error,
         }
     }
 

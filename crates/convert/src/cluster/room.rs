@@ -12,13 +12,13 @@ use super::plan::{ClusterPlan, Group, Way};
 use super::request::ClusterOptions;
 
 /// The least that a value takes while rows are sorted, in bytes, on average.
-const VALUE_BYTES: u64 = 4;
+const VALUE_BYTES: u64 = 2;
 
 /// What a row takes beside its values while rows are sorted.
 const ROW_BYTES: u64 = 32;
 
 /// The share of their size that files take at least once their rows are in another order.
-const SMALLEST: (u64, u64) = (1, 2);
+const SMALLEST: (u64, u64) = (1, 4);
 
 /// Resources needed and available, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -62,12 +62,14 @@ fn bytes_do_not_depend_on_memory_and_threads() {
         Memory::of(1 << 30, 1, &by_job()),
         // Runs of some hundred rows, which are merged in several passes.
         Memory {
+            threads: 1,
             readers: 1,
             sorted: 40_000,
             writers: 1,
             runs: 2,
         },
         Memory {
+            threads: 2,
             readers: 2,
             sorted: 100_000,
             writers: 2,
@@ -76,12 +78,12 @@ fn bytes_do_not_depend_on_memory_and_threads() {
     ];
     let made = memories.map(|memory| {
         let out = tempfile::tempdir().unwrap();
-        let context = Context::new().with_threads(memory.readers);
+        let context = Context::new().with_threads(memory.threads);
         let (place, options) = (
             Location::from(out.path()),
             ClusterOptions::new(LEAST_MEMORY_COMPACT),
         );
-        let made = threads(memory.readers).unwrap();
+        let made = threads(memory.threads).unwrap();
         let made = made.install(|| cluster_into(&context, &plan, &place, &options, memory));
         assert_eq!(made.unwrap().converted, 14);
         tree(out.path())
@@ -105,37 +107,27 @@ fn a_damaged_file_of_the_lake_ends_it() {
     let whole = fs::read(&path).unwrap();
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;
+    let error = |way: &Arrangement, count| {
+        let request = request(lake.path(), way.clone(), FileCount::Files(count));
+        let plan = ClusterPlan::new(&Context::new(), &request).unwrap();
+        let out = tempfile::tempdir().unwrap();
+        let place = Location::from(out.path());
+        let options = ClusterOptions::new(LEAST_MEMORY_COMPACT);
+        let error = cluster(&Context::new(), &plan, &place, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(!out.path().join("_tracelake/manifest.json").exists());
+        error.to_string()
+    };
     for (way, count) in [(by_job(), 3), (Arrangement::Compact, 2)] {
         for damaged in [&flipped[..], &whole[..whole.len() - 9], b""] {
             fs::write(&path, damaged).unwrap();
-            let request = request(lake.path(), way.clone(), FileCount::Files(count));
-            let plan = ClusterPlan::new(&Context::new(), &request).unwrap();
-            let out = tempfile::tempdir().unwrap();
-            let (place, options) = (
-                Location::from(out.path()),
-                ClusterOptions::new(LEAST_MEMORY_COMPACT),
-            );
-            let error = cluster(&Context::new(), &plan, &place, &options).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
-            assert!(
-                error.to_string().contains("task_usage/file_number=1"),
-                "{error}"
-            );
-            let shown = tree(out.path());
-            assert!(!shown.contains_key("_tracelake/manifest.json"));
+            let error = error(&way, count);
+            assert!(error.contains("task_usage/file_number=1"), "{error}");
         }
     }
     // One that is gone.
     fs::remove_file(&path).unwrap();
-    let request = request(lake.path(), by_job(), FileCount::Files(3));
-    let plan = ClusterPlan::new(&Context::new(), &request).unwrap();
-    let out = tempfile::tempdir().unwrap();
-    let (place, options) = (
-        Location::from(out.path()),
-        ClusterOptions::new(LEAST_MEMORY_COMPACT),
-    );
-    let error = cluster(&Context::new(), &plan, &place, &options).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    error(&by_job(), 3);
 }
 
 #[test]

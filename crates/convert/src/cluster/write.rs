@@ -28,7 +28,7 @@ const FEWEST_ROWS: usize = 1024;
 const ENTITY_ROW_GROUP_ROWS: usize = 1 << 17;
 
 /// The most bytes of encoded values in it, so that 64 MB are enough to encode it, whatever the rows are.
-const ENTITY_ROW_GROUP_BYTES: usize = 20 << 20;
+const ENTITY_ROW_GROUP_BYTES: usize = 18 << 20;
 
 /// The share of its rows from which on a row group ends at the end of an entity.
 const NEARLY_FULL: (usize, usize) = (7, 8);
@@ -143,12 +143,11 @@ pub(super) fn write_rows<W: Write + Send>(
     chunks: &mut dyn Chunks,
     out: W,
 ) -> Result<(WrittenRows, W)> {
-    match output.format() {
-        Format::Parquet => {
-            write_as::<ParquetFile<W>, W>(context, table, output, order, chunks, out)
-        }
-        Format::Arrow => write_as::<ArrowFile<W>, W>(context, table, output, order, chunks, out),
-    }
+    let write = match output.format() {
+        Format::Parquet => write_as::<ParquetFile<W>, W>,
+        Format::Arrow => write_as::<ArrowFile<W>, W>,
+    };
+    write(context, table, output, order, chunks, out)
 }
 
 fn write_as<F: OutputFile<W>, W: Write + Send>(

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::event::Event;
 use tracelake_core::field_order::FieldOrder;
@@ -294,27 +295,39 @@ impl Run<'_> {
         let committed = names.into_iter().zip(self.working.commit(parts)?);
         let each = committed.map(|(name, facts)| {
             let facts = facts?;
-            let (root, format) = (self.working.root(), self.plan.output.format());
-            steady(|| check_footer(root, format, &name.table, &facts))?;
-            tracing::debug!(output = facts.output.path, "committed");
-            self.context.emit(Event::Finished {
-                table: name.table.to_string(),
-                part: name.key,
-                rows: facts.rows_out,
-                rejected: facts.rows_rejected,
-                bytes_out: facts.output.bytes,
-            });
+            let format = self.plan.output.format();
+            finish_part(&self.context, self.working.root(), format, &name, &facts)?;
             Ok((name, facts))
         });
         Ok(each.collect())
     }
 }
 
+/// Reads the footer of a part back that was committed, and reports it.
+pub(crate) fn finish_part(
+    context: &Context,
+    root: &Location,
+    format: Format,
+    name: &PartName,
+    facts: &PartFacts,
+) -> Result<()> {
+    steady(|| check_footer(root, format, &name.table, facts))?;
+    tracing::debug!(output = facts.output.path, "committed");
+    context.emit(Event::Finished {
+        table: name.table.to_string(),
+        part: name.key,
+        rows: facts.rows_out,
+        rejected: facts.rows_rejected,
+        bytes_out: facts.output.bytes,
+    });
+    Ok(())
+}
+
 /// How many times an output is read that other workers replace by equal bytes at the same time.
 const READINGS: usize = 8;
 
 /// Reads an output, and again if another worker has replaced it by equal bytes while it was read.
-pub(crate) fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
+fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..READINGS {
         match read() {
             Err(error) if error.is_replacement() => {}
@@ -325,12 +338,7 @@ pub(crate) fn steady<T>(read: impl Fn() -> Result<T>) -> Result<T> {
 }
 
 /// Reads the footer of a part back, and compares its row count with what was counted.
-pub(crate) fn check_footer(
-    root: &Location,
-    format: Format,
-    table: &str,
-    part: &PartFacts,
-) -> Result<()> {
+fn check_footer(root: &Location, format: Format, table: &str, part: &PartFacts) -> Result<()> {
     let path = inside(root, &part.output.path)?;
     let rows = LakeFile::open_end(&path, format, part.output.bytes)?.rows(&path)?;
     if rows == part.rows_out {

@@ -31,7 +31,7 @@ use derived::underived;
 use schedule::{Schedule, Work};
 use step::{Run, no_threads};
 
-pub(crate) use files::{check_footer, steady};
+pub(crate) use files::finish_part;
 pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
 

@@ -10,8 +10,9 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::Location;
 
-use super::values::{cluster_memory, file_size, name, within};
-use super::{OUTPUT, PERFORMANCE, ProgressArg, limited};
+use super::values::{
+    OUTPUT, PERFORMANCE, ProgressArg, cluster_memory, file_size, limited, name, within,
+};
 
 /// Make a lake of the same rows in which those of one job, machine or container are together.
 #[derive(Debug, Args)]

@@ -25,13 +25,11 @@ use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, simulated_trace_names, trace_names};
 use tracelake_verify::export::ExportOptions;
 use tracelake_verify::release::Allow;
-use values::{name, query_memory, rows, rule, seconds, size, trace, within};
-
-/// The groups of options in `--help`.
-const INPUT: &str = "Input";
-const OUTPUT: &str = "Output";
-const BAD_ROWS: &str = "Bad rows";
-const PERFORMANCE: &str = "Performance and progress";
+pub(crate) use values::ProgressArg;
+use values::{
+    BAD_ROWS, INPUT, OUTPUT, PERFORMANCE, limited, name, query_memory, rows, rule, seconds, size,
+    trace, within,
+};
 
 /// Turn published cluster traces into a typed, partitioned Parquet lake.
 #[derive(Debug, Parser)]
@@ -600,16 +598,6 @@ pub(crate) struct ManArgs {
     pub(crate) command: Option<String>,
 }
 
-/// How progress is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ProgressArg {
-    Auto,
-    Plain,
-    Json,
-    None,
-}
-
 /// Output forms of `tracelake schema`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaForm {
@@ -730,14 +718,6 @@ impl ExportArgs {
                 drop_empty: self.drop_empty,
             },
         }
-    }
-}
-
-/// A context limited to some threads; to as many as before without a number.
-fn limited(context: &Context, threads: Option<u16>) -> Context {
-    match threads {
-        Some(threads) => context.clone().with_threads(threads.into()),
-        None => context.clone(),
     }
 }
 

@@ -1,9 +1,28 @@
-//! How the values of options are read.
+//! How the values of options are read, and what commands have in common.
 
+use clap::ValueEnum;
+use serde::Serialize;
 use tracelake_convert::cluster::LEAST_MEMORY;
 use tracelake_convert::run::parts_within;
+use tracelake_core::Context;
 use tracelake_core::redact::redacted;
 use tracelake_schema::Rule;
+
+/// The groups of options in `--help`.
+pub(super) const INPUT: &str = "Input";
+pub(super) const OUTPUT: &str = "Output";
+pub(super) const BAD_ROWS: &str = "Bad rows";
+pub(super) const PERFORMANCE: &str = "Performance and progress";
+
+/// How progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ProgressArg {
+    Auto,
+    Plain,
+    Json,
+    None,
+}
 
 /// The units of sizes, without case; the first that a size ends with counts.
 const UNITS: [(&str, u64); 12] = [
@@ -23,6 +42,14 @@ const UNITS: [(&str, u64); 12] = [
 
 /// The least memory that DuckDB's queries get by, in bytes.
 const LEAST_QUERY_MEMORY: u64 = 100_000_000;
+
+/// A context limited to some threads; to as many as before without a number.
+pub(super) fn limited(context: &Context, threads: Option<u16>) -> Context {
+    match threads {
+        Some(threads) => context.clone().with_threads(threads.into()),
+        None => context.clone(),
+    }
+}
 
 /// Reads a size in bytes that is enough for one part.
 pub(super) fn size(text: &str) -> Result<u64, String> {
