@@ -117,7 +117,7 @@ def prepare(name: str, page: str) -> None:
     if name == "docs/query.md":
         tracelake.generate("google-2011-v2.1", "trace")
         tracelake.convert("trace", "lake")
-    if "downloads" in page:
+    if "convert downloads " in page:
         for cell in "ab":
             shutil.copytree(f"clusterdata_2019_{cell}", f"downloads/clusterdata_2019_{cell}")
     if name == PUBLISHED:

@@ -183,7 +183,7 @@ const FAULTS: &[Fault] = &[
 
 #[test]
 fn faults_of_servers_end_as_the_table_says() {
-    let mut score = Score::new("faults");
+    let mut score = Score::new("faults of servers");
     for fault in FAULTS {
         let (server, files) = serve(fault.has_sums, fault.rule);
         let station = Station::new(&server, MOON);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use tracelake_convert::discover::published_file;
-use tracelake_fetch::{Files, offers};
+use tracelake_fetch::{FileList, offers};
 use tracelake_schema::TRACES;
 use tracelake_testkit::{Scratch, run};
 
@@ -35,7 +35,7 @@ fn every_table_can_be_fetched_or_says_why_not() {
                 // A page for people isn't a directory of files.
                 let is_page = url.contains("/tree/") || url.contains("/blob/");
                 assert!(!is_page, "{name}: {url}");
-                let Files::Named { has_sums, names } = place.files else {
+                let FileList::Named { has_sums, names } = place.files else {
                     continue;
                 };
                 assert!(

@@ -26,5 +26,5 @@ mod sums;
 
 pub use check::Checked;
 pub use fetch::{CONNECTIONS, Outcome, fetch};
-pub use offer::{Files, Offer, Place, offers};
+pub use offer::{FileList, Offer, Place, offers};
 pub use plan::{FetchPlan, RemoteFile, Request, plan};

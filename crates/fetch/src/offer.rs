@@ -26,12 +26,12 @@ pub struct Place {
     /// The cell whose files are there, for a table that is published by cell.
     pub cell: Option<String>,
     /// How the files there are known.
-    pub files: Files,
+    pub files: FileList,
 }
 
 /// How the files in a place are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Files {
+pub enum FileList {
     /// The bucket is listed.
     Listed {
         /// Whether the description says that there is a `SHA256SUM`.
@@ -98,7 +98,7 @@ fn place(trace: &Arc<Trace>, table: &Table, location: &PublishedAt) -> Result<Pl
         return Ok(Place {
             root: place,
             cell,
-            files: Files::Listed { has_sums },
+            files: FileList::Listed { has_sums },
         });
     }
     let is_file = place.name().filter(|name| {
@@ -112,7 +112,7 @@ fn place(trace: &Arc<Trace>, table: &Table, location: &PublishedAt) -> Result<Pl
     Ok(Place {
         root,
         cell,
-        files: Files::Named { has_sums, names },
+        files: FileList::Named { has_sums, names },
     })
 }
 

@@ -15,7 +15,7 @@ use tracelake_location::pieces::piece_of;
 use tracelake_location::{Location, Url};
 use tracelake_schema::{Table, Trace};
 
-use crate::offer::{Files, Offer, Place, offers};
+use crate::offer::{FileList, Offer, Place, offers};
 
 /// What to fetch.
 #[derive(Debug, Clone)]
@@ -198,13 +198,13 @@ impl Listings<'_> {
         };
         let sums_place = root.join(CHECKSUMS);
         let (paths, has_sums, is_promised) = match &place.files {
-            Files::Listed { has_sums } => {
+            FileList::Listed { has_sums } => {
                 let listed = url.list_all()?.into_iter();
                 let paths: Vec<_> = listed.map(|file| (file.path, Some(file.bytes))).collect();
                 let has_sums_file = paths.iter().any(|(path, _)| path == CHECKSUMS);
                 (Some(paths), has_sums_file, *has_sums)
             }
-            Files::Named { has_sums, .. } => {
+            FileList::Named { has_sums, .. } => {
                 let found = *has_sums || sums_place.is_file()?;
                 (None, found, *has_sums)
             }
@@ -235,7 +235,7 @@ impl Listing {
         let named;
         let paths = match (&self.paths, &place.files) {
             (Some(paths), _) => paths,
-            (None, Files::Named { names, .. }) if !names.is_empty() => {
+            (None, FileList::Named { names, .. }) if !names.is_empty() => {
                 named = names.iter().map(|name| (name.clone(), None)).collect();
                 &named
             }

@@ -3,7 +3,7 @@
 use indicatif::HumanBytes;
 use serde::Serialize;
 use tracelake_core::words::{group_digits, several};
-use tracelake_fetch::{Checked, Files, Offer, Outcome, Place};
+use tracelake_fetch::{Checked, FileList, Offer, Outcome, Place};
 use tracelake_schema::Trace;
 
 use super::{Reporter, say, shown};
@@ -70,7 +70,7 @@ fn count(offer: &Offer, place: &Place) -> String {
     };
     let cell = place.cell.as_deref();
     let published = match &place.files {
-        Files::Named { names, .. } if !names.is_empty() => names.len(),
+        FileList::Named { names, .. } if !names.is_empty() => names.len(),
         _ => offer.table.file_names(cell).map_or(0, |names| names.len()),
     };
     let parquet = u64::from(offer.table.parquet_parts_in(cell));
@@ -93,7 +93,7 @@ fn size(trace: &Trace, offer: &Offer) -> String {
 
 /// What a file is checked by.
 fn digest(trace: &Trace, offer: &Offer, place: &Place) -> String {
-    let (Files::Listed { has_sums } | Files::Named { has_sums, .. }) = &place.files;
+    let (FileList::Listed { has_sums } | FileList::Named { has_sums, .. }) = &place.files;
     let mut archives = trace.archives.iter();
     let archive = archives.find(|archive| archive.table.as_ref() == Some(&offer.table.name));
     let sha256 = archive.and_then(|archive| archive.sha256.as_ref());
@@ -108,7 +108,7 @@ fn digest(trace: &Trace, offer: &Offer, place: &Place) -> String {
 fn url(place: &Place) -> String {
     let root = &place.root;
     let url = match &place.files {
-        Files::Named { names, .. } if names.len() == 1 => root.join(&names[0]).to_string(),
+        FileList::Named { names, .. } if names.len() == 1 => root.join(&names[0]).to_string(),
         _ => root.to_string(),
     };
     shown(&url)
