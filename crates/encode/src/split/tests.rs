@@ -5,7 +5,7 @@
 use super::*;
 use proptest::prelude::*;
 use tracelake_core::instructions::plainly;
-use tracelake_schema::Csv;
+use tracelake_schema::{Csv, Separator};
 
 fn fields<'a>(chunk: &'a [u8], records: &Records, record: usize) -> Vec<&'a [u8]> {
     (0..records.fields)
