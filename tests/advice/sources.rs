@@ -180,7 +180,7 @@ pub(super) const ADVICE: &[Advice] = &[
         "convert SRC OUT --trace azure-vm-2017",
     ),
     retype(
-        "name the trace with --trace: alibaba-2018 or alibaba-genai-2026",
+        "name the trace with --trace: alibaba-2017 or alibaba-2018",
         |s| s.file("download.tar.gz", &tar_gz(&[("machine_meta.csv", META)])),
         "convert SRC/download.tar.gz OUT",
         "convert SRC/download.tar.gz OUT --trace alibaba-2018",

@@ -431,7 +431,7 @@ pub(super) const FILES: &[File] = &[
             })
         },
         Asked,
-        "machine_id is '\"m_1\"'",
+        "and machine_meta of alibaba-2018, and not such values: in line 1, ",
     ),
     file(
         "job events by a spreadsheet",
@@ -551,7 +551,7 @@ pub(super) const FILES: &[File] = &[
         "numbers.csv",
         || b"1,2,3,4,5,6,7\n8,9,10,11,12,13,14\n".repeat(20),
         Asked,
-        "machine_id is '1'",
+        "and machine_meta of alibaba-2018, and not such values: in line 1, ",
     ),
     file(
         "three columns of numbers",
@@ -663,8 +663,8 @@ pub(super) const FILES: &[File] = &[
         "Philly's jobs, renamed",
         "jobs.json",
         || text("next/philly/cluster_job_log"),
-        Refused,
-        "a JSON array",
+        Recognised,
+        "cluster_job_log of philly-2017",
     ),
     file(
         "requests for pictures",

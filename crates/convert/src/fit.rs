@@ -139,10 +139,7 @@ impl Fit {
 pub(crate) fn fit(table: &Arc<Table>, head: &Head, listed: Option<usize>) -> Fit {
     let first = head.first();
     match table.syntax {
-        Syntax::Json if table.json.array => match first.trim_ascii_start().starts_with(b"[") {
-            true => Fit::of(Level::Values),
-            false => Fit::of(Level::Nothing),
-        },
+        Syntax::Json if table.json.array => fit_array(table, head),
         Syntax::Json => fit_json(table, head),
         _ if is_json(first) => Fit::of(Level::Nothing),
         Syntax::QuotedCsv if is_header(table, first) => Fit::of(Level::Names),
@@ -410,6 +407,27 @@ fn fit_json(table: &Table, head: &Head) -> Fit {
             .unwrap_or(u32::MAX)
             .saturating_mul(4),
         ..Fit::of(Level::Values)
+    }
+}
+
+/// An array may be written in any lines, so only the names of columns in them tell.
+fn fit_array(table: &Table, head: &Head) -> Fit {
+    if !head.first().trim_ascii_start().starts_with(b"[") {
+        return Fit::of(Level::Nothing);
+    }
+    let text = head.0.join(&b' ');
+    let is_there = |column: &&Arc<Column>| {
+        let name = format!("\"{}\"", column.name);
+        memchr::memmem::find(&text, name.as_bytes()).is_some()
+    };
+    let named = table.columns.iter().filter(is_there).count();
+    let level = match named * 2 > table.columns.len() {
+        true => Level::Values,
+        false => Level::Syntax,
+    };
+    Fit {
+        bits: u32::try_from(named).unwrap_or(u32::MAX).saturating_mul(4),
+        ..Fit::of(level)
     }
 }
 

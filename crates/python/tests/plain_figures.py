@@ -1223,7 +1223,7 @@ PLAIN: dict[str, Callable[[Rows], dict[str, Callable[[], Numbers]]]] = {
     "azure-vm-noise-2024": vm_noise,
     "philly-2017": philly,
     "alibaba-microservices-2021": microservices(
-        "ms_call_graph", {"nodes": "nodes", "ms_resources": "containers"}, "ms_rt_qps"
+        "ms_call_graph", {"ms_nodes": "nodes", "ms_resources": "containers"}, "ms_rt_qps"
     ),
     "alibaba-microservices-2022": microservices("call_graph", {"node_metrics": "nodes", "ms_metrics": "containers"}),
     "alibaba-spot-gpu-2026": spot_gpu,

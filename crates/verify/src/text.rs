@@ -457,7 +457,8 @@ impl FieldSplitter {
     /// The fields of a row, which is given without its line end.
     fn split(&mut self, row: &[u8]) -> std::result::Result<&ByteRecord, String> {
         self.split_whole(row)?;
-        if self.csv.trailing && self.record.len() > 1 && self.record.iter().last() == Some(b"") {
+        if self.csv.trailing && self.record.len() > 1 && self.record.iter().next_back() == Some(b"")
+        {
             self.record.truncate(self.record.len() - 1);
         }
         if self.csv.trim {
