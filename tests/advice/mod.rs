@@ -137,6 +137,13 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("convert/src/run/room.rs", "a full disk: tests/cli/room.rs"),
     (
+        "convert/src/cluster",
+        "lakes that are clustered: tests/cluster and crates/convert",
+    ),
+    ("convert/src/sorting", "a full disk: tests/cluster"),
+    ("fetch/", "what servers answer: tests/fetch"),
+    ("verify/src/export", "exports: tests/export.rs"),
+    (
         "convert/src/reader",
         "the Python package: crates/python/tests",
     ),
