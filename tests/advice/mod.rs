@@ -201,6 +201,11 @@ const NOT_PROVOKED: &[(&str, &str)] = &[
         "a store: tests/urls",
     ),
     ("pass a smaller --threads", "the operating system"),
+    ("pass more, or leave it out", "memory of cluster: tests/cluster"),
+    (
+        "name the lake that it was clustered from, and compare that one with the source",
+        "a clustered lake: tests/cluster",
+    ),
     (
         "remove the file and run the same command again",
         "an output that changes while it is made: tests/crash",

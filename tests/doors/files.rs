@@ -761,7 +761,7 @@ pub(super) const FILES: &[File] = &[
         "requests.json",
         || text("next/qwen-bailian/README-record.txt"),
         Recognised,
-        "inference_requests of qwen-bailian-2025",
+        "its name doesn't say {scenario}, which is a column; name it qwen_{scenario}_blksz_16.jsonl",
     ),
     file(
         "duty cycles under their name",
