@@ -3,6 +3,7 @@
 //! Each line of the tables makes an input and runs the program, which has to give the hint. Then it follows the hint and runs
 //! again: the message is gone, or it's another one. A hint that no line provokes is named in [`ELSEWHERE`], with the reason.
 
+mod clusters;
 mod lakes;
 mod options;
 mod rows;
@@ -96,6 +97,7 @@ fn all() -> impl Iterator<Item = &'static Advice> {
         sources::ADVICE,
         options::ADVICE,
         lakes::ADVICE,
+        clusters::ADVICE,
     ];
     tables.into_iter().flatten()
 }
@@ -194,6 +196,11 @@ const NOT_PROVOKED: &[(&str, &str)] = &[
         "a store: tests/urls",
     ),
     ("pass a smaller --threads", "the operating system"),
+    (
+        "wait for the other run to end, and run the same command again",
+        "a lake that changes between two looks",
+    ),
+    ("check the disk", "a disk that changes what it was given"),
     (
         "remove the file and run the same command again",
         "an output that changes while it is made: tests/crash",

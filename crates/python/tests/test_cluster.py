@@ -72,13 +72,14 @@ def test_checks_that_need_the_published_order_are_skipped(lake: tracelake.Manife
 
 
 def test_options_are_those_of_the_program(lake: tracelake.Manifest, tmp_path: Path) -> None:
-    for options, says in (
+    cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({}, "required"),
         ({"by": "job", "compact": True}, "cannot be used with"),
         ({"by": "jobs"}, "did you mean"),
         ({"by": "job", "memory": "1MB"}, "64MB"),
         ({"by": "job", "files": 0}, "files"),
-    ):
+    )
+    for options, says in cases:
         with pytest.raises(tracelake.UsageError, match=says):
             tracelake.cluster(lake.path, tmp_path / "out", **options)
     with pytest.raises(tracelake.WrongTypeError):

@@ -180,8 +180,8 @@ class Lake:
         tables = [table for need in needs(said) if (table := need.table) in keys]
         if self.clustered_by is None or not tables:
             return None
-        entities = {one["name"]: set(one["entity"]) for one in self.said["tables"]}
-        needed = set().union(*({keys[table]} | entities.get(table, set()) for table in tables))
+        entities: dict[str, list[str]] = {one["name"]: one["entity"] for one in self.said["tables"]}
+        needed = {keys[table] for table in tables}.union(*(entities[table] for table in tables))
         sql: str = said["sql"]
         # Within one entity, rows are in the order of their time.
         groups = [*_NEIGHBOURS.findall(sql), *_ENDS.findall(sql)]
