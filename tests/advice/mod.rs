@@ -3,6 +3,7 @@
 //! Each line of the tables makes an input and runs the program, which has to give the hint. Then it follows the hint and runs
 //! again: the message is gone, or it's another one. A hint that no line provokes is named in [`ELSEWHERE`], with the reason.
 
+mod clusters;
 mod lakes;
 mod options;
 mod rows;
@@ -96,6 +97,7 @@ fn all() -> impl Iterator<Item = &'static Advice> {
         sources::ADVICE,
         options::ADVICE,
         lakes::ADVICE,
+        clusters::ADVICE,
     ];
     tables.into_iter().flatten()
 }
@@ -136,10 +138,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "archives that are damaged: tests/parquet_directories.rs",
     ),
     ("convert/src/run/room.rs", "a full disk: tests/cli/room.rs"),
-    (
-        "convert/src/cluster",
-        "lakes that are clustered: tests/cluster and crates/convert",
-    ),
     ("convert/src/sorting", "a full disk: tests/cluster"),
     ("fetch/", "what servers answer: tests/fetch"),
     ("verify/src/export", "exports: tests/export.rs"),
@@ -201,11 +199,11 @@ const NOT_PROVOKED: &[(&str, &str)] = &[
         "a store: tests/urls",
     ),
     ("pass a smaller --threads", "the operating system"),
-    ("pass more, or leave it out", "memory of cluster: tests/cluster"),
     (
-        "name the lake that it was clustered from, and compare that one with the source",
-        "a clustered lake: tests/cluster",
+        "wait for the other run to end, and run the same command again",
+        "a lake that changes between two looks",
     ),
+    ("check the disk", "a disk that changes what it was given"),
     (
         "remove the file and run the same command again",
         "an output that changes while it is made: tests/crash",

@@ -173,7 +173,7 @@ fn a_full_disk_is_an_error_and_no_end() {
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -f 64 && exec \"$@\"", "sh"]);
     limited
-        .arg(program().get_program())
+        .arg(env!("CARGO_BIN_EXE_tracelake"))
         .args(arguments(&lake, &out));
     let run = ended(limited.output().unwrap());
     run.refuses(1, "write");

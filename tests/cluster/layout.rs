@@ -397,3 +397,31 @@ fn an_entity_ends_its_row_group() {
     );
     run(["verify", again.to_str().unwrap()]).exits(0);
 }
+
+#[test]
+fn derived_tables_are_kept() {
+    let scratch = Scratch::new();
+    let source = scratch.path().join("source");
+    generate("alibaba-2018", &source, &["--rows", "900"]);
+    let lake = scratch.path().join("lake");
+    let options = ["--derive", "dag", "--part-rows", "200", "--layout", "flat"];
+    convert(&source, &lake, &options).well();
+    let left_out = |lake: &std::path::Path| -> u64 {
+        let parts = parts(lake, "batch_task_edges").into_iter();
+        let counts = parts.map(|(.., facts)| facts["left_out"].as_u64().unwrap());
+        counts.sum()
+    };
+    assert!(left_out(&lake) > 0);
+    for way in [
+        &["--by", "job", "--files", "2"][..],
+        &["--by", "container", "--files", "2"],
+        &["--compact", "--files", "2"],
+    ] {
+        let out = scratch.path().join("out");
+        cluster(&lake, &out, way).well();
+        compare(&out, &lake).exits(0);
+        assert_eq!(tables(&out), tables(&lake));
+        assert_eq!(left_out(&out), left_out(&lake), "{way:?}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+}

@@ -365,6 +365,9 @@ fn add_counts(facts: &mut PartFacts, inputs: &[PartFacts], is_first: bool) {
     if inputs.iter().any(|part| part.rows_not_selected.is_some()) {
         facts.rows_not_selected = Some(0);
     }
+    if inputs.iter().any(|part| part.rows_not_derived.is_some()) {
+        facts.rows_not_derived = Some(0);
+    }
     for part in inputs.iter().filter(|_| is_first) {
         facts.rows_in = facts
             .rows_in
@@ -372,6 +375,9 @@ fn add_counts(facts: &mut PartFacts, inputs: &[PartFacts], is_first: bool) {
         facts.rows_rejected = facts.rows_rejected.saturating_add(part.rows_rejected);
         if let Some(rows) = &mut facts.rows_not_selected {
             *rows = rows.saturating_add(part.rows_not_selected.unwrap_or(0));
+        }
+        if let Some(rows) = &mut facts.rows_not_derived {
+            *rows = rows.saturating_add(part.rows_not_derived.unwrap_or(0));
         }
         facts.sentinels_mapped = facts.sentinels_mapped.saturating_add(part.sentinels_mapped);
         let accepted = facts.accepted().and(part.accepted());

@@ -303,8 +303,7 @@ fn groups(manifest: &Manifest, trace: &Trace, arrangement: &Arrangement) -> Resu
     for facts in &manifest.tables {
         let table = trace.table(&facts.name).ok_or_else(|| {
             let reason = format!("{} has no table {}", trace.name, facts.name);
-            Error::new(ErrorKind::Refused, reason)
-                .hint("use the version of tracelake that made the lake")
+            Error::new(ErrorKind::Refused, reason).hint("use the version of tracelake that made it")
         })?;
         for (cell, facts) in facts.by_cell() {
             let way = match arrangement {

@@ -44,9 +44,7 @@ impl SpillFile {
     /// Makes a file in a directory, which is gone once it is closed.
     pub(super) fn new(directory: &Path) -> Result<Self> {
         let file = tempfile::tempfile_in(directory);
-        let file = file.map_err(|error| {
-            Error::disk("make a file for rows that are sorted", error).at(directory)
-        })?;
+        let file = file.map_err(|error| Error::disk("make", error).at(directory))?;
         Ok(Self {
             directory: directory.to_owned(),
             file,
@@ -78,7 +76,7 @@ impl SpillFile {
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| {
-            Error::disk("write rows that are sorted", error)
+            Error::disk("write", error)
                 .at(&self.directory)
                 .hint("free some space, or name a directory on a larger disk with --spill")
         })?;
@@ -162,7 +160,7 @@ impl Run {
 
     fn read(&self, at: u64, length: usize) -> Result<Bytes> {
         let read = self.file.read_at(at, length);
-        read.map_err(|error| Error::disk("read rows that are sorted", error).at(&self.directory))
+        read.map_err(|error| Error::disk("read", error).at(&self.directory))
     }
 
     fn damaged(&self) -> Error {

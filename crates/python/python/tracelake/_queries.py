@@ -56,9 +56,13 @@ def needs(said: Mapping[str, Any]) -> tuple[Need, ...]:
     return tuple(Need(one["table"], one["parts"]) for one in said["needs"])
 
 
-#: Windows in the order of the rows in their files: over all rows, and over those of a partition, if it has one.
+#: What a query that depends on the order of rows in their files says: windows without a partition, windows with one, and
+#: the first or last row of a group.
 _WHOLE = re.compile(r"OVER\s*\(\s*\)", re.IGNORECASE)
 _NEIGHBOURS = re.compile(r"(?:PARTITION\s+BY\s+([^()]*?)\s+)?ORDER\s+BY\s+file_number", re.IGNORECASE)
+_ENDS = re.compile(r"'file': file_number(?:(?!'file').)*?(?:GROUP\s+BY\s+([^()]*)|\Z)", re.IGNORECASE | re.DOTALL)
+#: What a query that compares files by their numbers says.
+_FILES = re.compile(r"\.file_number\s*=|USING\s*\([^)]*\bfile_number\b", re.IGNORECASE)
 
 
 class Lake:
@@ -92,8 +96,11 @@ class Lake:
             for facts in self.manifest.tables
             if any(part.rows_not_selected is not None for part in facts.parts)
         }
+        clustered: dict[str, Any] | None = said.get("clustered")
+        #: Whether the files aren't those that were published.
+        self.is_clustered = clustered is not None
         #: The key whose rows are together; ``None`` if the rows are in the published order.
-        self.clustered_by: str | None = (said.get("clustered") or {}).get("by")
+        self.clustered_by: str | None = (clustered or {}).get("by")
         #: Whether the queries are untrusted: the trace isn't built in.
         self.is_foreign = said.get("description") is not None
         #: The options by which the lake has some rows or columns, as they are typed; empty if it has all.
@@ -166,16 +173,19 @@ class Lake:
         return None
 
     def out_of_order(self, said: Mapping[str, Any]) -> str | None:
-        """Why a query that compares a row with the one before it would mislead: its rows are in another order."""
+        """Why a query that compares files, or a row with the one before it, would mislead: they are others."""
+        if self.is_clustered and _FILES.search(said["sql"]):
+            return "it needs the files that were published, and the lake is clustered"
         keys: Mapping[str, str] = self.said["sample_keys"].get(self.clustered_by, {})
         tables = [table for need in needs(said) if (table := need.table) in keys]
         if self.clustered_by is None or not tables:
             return None
-        entities = {one["name"]: set(one["entity"]) for one in self.said["tables"]}
-        needed = set().union(*({keys[table]} | entities.get(table, set()) for table in tables))
+        entities: dict[str, list[str]] = {one["name"]: one["entity"] for one in self.said["tables"]}
+        needed = {keys[table] for table in tables}.union(*(entities[table] for table in tables))
         sql: str = said["sql"]
         # Within one entity, rows are in the order of their time.
-        by_entity = (needed <= set(re.split(r"\W+", partition or "")) for partition in _NEIGHBOURS.findall(sql))
+        groups = [*_NEIGHBOURS.findall(sql), *_ENDS.findall(sql)]
+        by_entity = (needed <= set(re.split(r"\W+", group)) for group in groups)
         if not _WHOLE.search(sql) and all(by_entity):
             return None
         return f"it needs the published order of the rows, and the lake is clustered by {self.clustered_by}"
