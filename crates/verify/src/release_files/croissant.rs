@@ -207,6 +207,8 @@ fn context() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use tracelake_schema::TRACES;
 
@@ -231,7 +233,9 @@ mod tests {
                     assert!(
                         described.get("source").is_none() && described.get("dataType").is_none()
                     );
-                    let last = inner.fields.len() - 1;
+                    let is_plain =
+                        |field: &Arc<Column>| !matches!(field.kind, Kind::Struct | Kind::List);
+                    let last = inner.fields.iter().rposition(is_plain).unwrap();
                     let sub_field = &described["subField"][last];
                     assert_eq!(sub_field["source"]["extract"]["column"], column.name);
                     assert_eq!(
