@@ -264,12 +264,12 @@ def power(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = directory / "source"
     source.mkdir()
     for at, (cell, machine) in enumerate(sorted(machines)[::2]):
-        mapping += f"{machine},{cell},pdu{1 + at % 2}\n"
+        mapping += f"{machine},{cell},pdu{1 + at % 2 + 2 * (cell == 'b')}\n"
     # A machine that Borg doesn't have, and one in two domains.
     mapping += f"1,a,pdu1\n{min(machines)[1]},a,pdu2\n"
     (source / "machine_to_pdu_mapping.csv").write_text(mapping)
     for cell in "ab":
-        for pdu in (1, 2):
+        for pdu in (1, 2) if cell == "a" else (3, 4):
             rows = [
                 f"{600_000_000 + at * 300_000_000},{cell},pdu{pdu},0.{60 + at + pdu},0.{40 + at},{str(at % 5 == 0).lower()},false\n"
                 for at in reversed(range(20))

@@ -71,15 +71,21 @@ const COLUMNS: [(&str, Option<&str>, &str); 8] = [
 pub(crate) fn query_table(table: &Table) -> Option<QueryTable> {
     let requests = table.requests.as_ref()?;
     let time = &table.columns[table.time?];
-    let quoted = |name: &Option<String>| name.as_ref().map(|name| format!("\"{name}\""));
-    let or_null = |name: &Option<String>, kind: &str| {
-        quoted(name).map_or_else(|| format!("NULL::{kind}"), |name| format!("{name}::{kind}"))
+    let text = |name: &Option<String>| match name {
+        Some(name) => format!("as_text(\"{name}\")"),
+        None => "as_text(NULL)".to_owned(),
     };
+    let blocks = requests.hash_ids.as_ref();
+    let blocks = blocks.map_or_else(|| "integers_in(NULL)".to_owned(), |it| format!("\"{it}\""));
     let (arrival, clock) = match (time.kind, time.time_units()) {
         (Kind::DateTime(_), _) => (format!("microseconds_of(\"{}\")", time.name), ""),
         (_, units) => {
             let micros = 1_000_000 / units.unwrap_or(1);
-            let arrival = format!("round(\"{}\" * {micros})::BIGINT", time.name);
+            let arrival = match time.kind {
+                Kind::Float => format!("rounded(\"{}\" * {micros}, 0)", time.name),
+                _ => format!("wide(\"{}\") * {micros}", time.name),
+            };
+            let arrival = format!("as_bigint({arrival})");
             (arrival, "PARTITION BY service")
         }
     };
@@ -92,12 +98,11 @@ pub(crate) fn query_table(table: &Table) -> Option<QueryTable> {
         "SELECT service, arrival - min(arrival) OVER ({clock}) AS arrival, input_length, output_length, \
          hash_ids, session_id, file_number, row\n\
          FROM (\n    SELECT {service} AS service, {arrival} AS arrival, \"{input_length}\" AS input_length,\n        \
-         \"{output_length}\" AS output_length, {hash_ids} AS hash_ids, {session_id} AS session_id,\n        \
+         \"{output_length}\" AS output_length, {blocks} AS hash_ids, {session_id} AS session_id,\n        \
          file_number, file_row_number AS row\n    FROM {name}\n)\n\
          ORDER BY service, arrival, file_number, row",
-        service = or_null(&requests.service, "VARCHAR"),
-        hash_ids = or_null(&requests.hash_ids, "BIGINT[]"),
-        session_id = or_null(&requests.session_id, "VARCHAR"),
+        service = text(&requests.service),
+        session_id = text(&requests.session_id),
         name = table.name,
     );
     let columns = COLUMNS.iter().map(|(name, unit, doc)| QueryColumn {
