@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use rayon::slice::ParallelSliceMut;
+
 /// The bytes of a place that are compared first, without a look at the row.
 const PREFIX: usize = 16;
 
@@ -119,7 +121,6 @@ impl SortBuffer {
             Ordering::Equal => rest(one).cmp(rest(other)),
             order => order,
         };
-        use rayon::slice::ParallelSliceMut;
         self.entries.par_sort_unstable_by(order);
     }
 
