@@ -13,6 +13,7 @@ mod read;
 mod request;
 mod room;
 mod sort;
+mod sorter;
 mod spill;
 mod write;
 
