@@ -1,27 +1,26 @@
 //! The files of one table, or of one cell of it.
 
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::event::Event;
 use tracelake_encode::output::RowOrder;
-use tracelake_encode::packed_rows::RowPacker;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_lake::{MadePart, PartName, Parts, Staged, Working};
-use tracelake_schema::Table;
 
 use super::copy::{copy_part, copy_rejects};
 use super::memory::Memory;
 use super::plan::{ClusterPlan, Group, Way};
 use super::read::{CutChunks, LakeFiles};
+use super::sorter::TableSorter;
 use super::write::{Chunks, SortedChunks, write_rows};
 use crate::plan::PartPlan;
 use crate::run::finish_part;
-use crate::sorting::{Merge, Row, Run, Sorter, reduce};
+use crate::sorting::{Merge, Run, reduce};
 
 /// How many times their size in files rows take in memory, as a rule; if they take more, they become several runs.
 const MOST_UNPACKED: u64 = 20;
@@ -67,7 +66,8 @@ pub(super) fn make_group(making: &Making<'_>, group: &Group) -> Result<Parts> {
                 let inputs = &group.inputs;
                 let mut chunks = CutChunks::new(&files, &group.table, inputs, from, to - from);
                 let order = RowOrder::Published;
-                let made = make_file(making, group, output, order, &files, &mut chunks)?;
+                let rows = (to - from, &mut chunks as &mut dyn Chunks);
+                let made = make_file(making, group, output, order, &files, rows)?;
                 making.read(group.bytes() / group.outputs.len().max(1) as u64);
                 Ok(made)
             };
@@ -210,14 +210,8 @@ fn sort_group(
         .max(LEAST_BUFFER);
     let sorted = sorted.min(usize::try_from(most).unwrap_or(usize::MAX));
     let workers = (0..readers).into_par_iter().map(|_| {
-        let mut sorter = TableSorter {
-            making,
-            table: &group.table,
-            packer: RowPacker::new(&group.table, order),
-            classes,
-            is_wanted: &is_wanted,
-            rows: Sorter::new(making.scratch, sorted, classes)?,
-        };
+        let room = (sorted, making.scratch);
+        let mut sorter = TableSorter::new(&making.context, &group.table, order, &is_wanted, room)?;
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = group.inputs.get(index) else {
@@ -228,14 +222,19 @@ fn sort_group(
                 .inspect_err(|_| making.context.fail())?;
             making.read(part.output.bytes);
         }
-        sorter.rows.finish()
+        sorter.finish()
     });
-    let finished: Vec<Result<Vec<Run>>> = workers.collect();
+    let finished: Vec<Result<(Vec<Run>, Vec<u64>)>> = workers.collect();
     let mut runs = Vec::new();
+    let mut counts = vec![0_u64; group.outputs.len()];
     let mut failures = Vec::new();
     for (index, finished) in finished.into_iter().enumerate() {
         match finished {
-            Ok(mut more) => runs.append(&mut more),
+            Ok((mut more, counted)) => {
+                runs.append(&mut more);
+                let sums = counts.iter_mut().zip(counted);
+                sums.for_each(|(sum, count)| *sum += count);
+            }
             Err(error) => failures.push((index, error)),
         }
     }
@@ -251,76 +250,21 @@ fn sort_group(
     in_parallel(making, making.memory.writers, todo, |output| {
         let merge = Merge::open(&runs, output.key.file_number)?;
         let mut chunks = SortedChunks::new(merge, key);
-        make_file(
-            making,
-            group,
-            output,
-            RowOrder::By(order),
-            files,
-            &mut chunks,
-        )
+        let class = usize::try_from(output.key.file_number).ok();
+        let rows = class.and_then(|class| counts.get(class)).copied();
+        let rows = (rows.unwrap_or_default(), &mut chunks as &mut dyn Chunks);
+        make_file(making, group, output, RowOrder::By(order), files, rows)
     })
 }
 
-/// Sorts rows into runs.
-struct TableSorter<'a> {
-    making: &'a Making<'a>,
-    table: &'a Arc<Table>,
-    packer: RowPacker,
-    classes: u32,
-    /// Whether the rows of a class are to be written.
-    is_wanted: &'a [bool],
-    rows: Sorter,
-}
-
-impl TableSorter<'_> {
-    /// Adds the rows of a file, the `number`th of the table.
-    fn add(&mut self, files: &LakeFiles<'_>, part: &PartFacts, number: usize) -> Result<()> {
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let mut before = 0_u64;
-        let (mut place, mut values) = (Vec::new(), Vec::new());
-        for batch in files.rows(self.table, part, 0)? {
-            self.making.context.check()?;
-            let batch = files.batch(part, batch)?;
-            let mut rows = self
-                .packer
-                .batch(&batch)
-                .ok_or_else(|| files.other_columns(part))?;
-            for row in 0..batch.num_rows() {
-                let class = rows.hash(row) % self.classes;
-                let is_wanted = usize::try_from(class)
-                    .ok()
-                    .and_then(|class| self.is_wanted.get(class));
-                if is_wanted != Some(&true) {
-                    continue;
-                }
-                place.clear();
-                values.clear();
-                place.extend_from_slice(&class.to_be_bytes());
-                rows.push_place(row, &mut place);
-                // So that no two rows have the same place, whatever was sorted together.
-                place.extend_from_slice(&number.to_be_bytes());
-                place.extend_from_slice(&(before + row as u64).to_be_bytes());
-                rows.push_values(row, &mut values);
-                self.rows.push(Row {
-                    place: &place,
-                    values: &values,
-                })?;
-            }
-            before += batch.num_rows() as u64;
-        }
-        Ok(())
-    }
-}
-
-/// Makes and commits a file of these rows.
+/// Makes and commits a file of these rows, whose number is known.
 fn make_file(
     making: &Making<'_>,
     group: &Group,
     output: &PartPlan,
     order: RowOrder<'_>,
     files: &LakeFiles<'_>,
-    chunks: &mut dyn Chunks,
+    (rows, chunks): (u64, &mut dyn Chunks),
 ) -> Result<(PartName, PartFacts)> {
     let name = group.name(output);
     making.start(&name);
@@ -334,6 +278,10 @@ fn make_file(
             ErrorKind::Failed => error.or_at(working.root().join(&path)),
             _ => error,
         })?;
+    if written.rows != rows {
+        let reason = format!("{} rows were written, and {rows} were read", written.rows);
+        return Err(Error::new(ErrorKind::Failed, reason).at(working.root().join(&path)));
+    }
     let staged = staging.close()?;
     let source = making.plan.source.clone();
     let mut facts = PartFacts::new(name.key, source, staged.facts().clone());

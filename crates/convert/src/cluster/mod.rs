@@ -10,6 +10,7 @@ mod plan;
 mod read;
 mod request;
 mod room;
+mod sorter;
 mod write;
 
 use std::collections::BTreeSet;

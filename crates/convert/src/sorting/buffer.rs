@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use rayon::slice::ParallelSliceMut;
+
 /// The bytes of a place that are compared first, without a look at the row.
 const PREFIX: usize = 16;
 
@@ -122,7 +124,6 @@ impl SortBuffer {
             Ordering::Equal => rest(one).cmp(rest(other)),
             order => order,
         };
-        use rayon::slice::ParallelSliceMut;
         self.entries.par_sort_unstable_by(order);
     }
 

@@ -1,7 +1,7 @@
 //! Sorted rows in files without a name: runs, each of which has the rows of a class together.
 //!
 //! A run is blocks of whole rows, each with its length and checksum, and then a table that says where the blocks of each
-//! class begin.
+//! class begin, each with a checksum.
 
 use std::fs::File;
 use std::io::Write;
@@ -20,8 +20,23 @@ pub const BLOCK: usize = 64 << 10;
 /// The bytes before a block: its length and its checksum.
 const HEAD: usize = 2 * size_of::<u32>();
 
-/// The bytes of a place in the table.
-const OFFSET: usize = size_of::<u64>();
+/// The bytes of an entry of the table: where the blocks of a class begin, and a checksum.
+const ENTRY: usize = size_of::<u64>() + size_of::<u32>();
+
+/// An entry of the table.
+fn entry(at: u64) -> [u8; ENTRY] {
+    let mut entry = [0; ENTRY];
+    let (start, checksum) = entry.split_at_mut(size_of::<u64>());
+    start.copy_from_slice(&at.to_le_bytes());
+    checksum.copy_from_slice(&crc32fast::hash(start).to_le_bytes());
+    entry
+}
+
+/// Reads an entry of the table; `None` if its checksum is wrong.
+fn read_entry(bytes: [u8; ENTRY]) -> Option<u64> {
+    let at = u64::from_le_bytes(*bytes.first_chunk()?);
+    (entry(at) == bytes).then_some(at)
+}
 
 /// A file that runs are appended to.
 pub(super) struct SpillFile {
@@ -132,7 +147,7 @@ impl RunWriter<'_> {
     pub(super) fn finish(mut self) -> Result<()> {
         self.begin_classes(self.classes)?;
         let table_at = self.spill.at;
-        let table: Vec<u8> = self.table.iter().flat_map(|at| at.to_le_bytes()).collect();
+        let table: Vec<u8> = self.table.iter().flat_map(|&at| entry(at)).collect();
         self.spill.write(&table)?;
         self.spill.tables.push(table_at);
         Ok(())
@@ -142,15 +157,16 @@ impl RunWriter<'_> {
 impl Run {
     /// Opens the rows of a class, at the first one; `None` if there is none.
     pub(super) fn open(&self, class: u32) -> Result<Option<RunReader>> {
-        let table = self.read(self.table_at + u64::from(class) * OFFSET as u64, 2 * OFFSET)?;
-        let bounds = table.as_chunks::<OFFSET>().0;
-        let (Some(start), Some(end)) = (bounds.first(), bounds.get(1)) else {
+        let table = self.read(self.table_at + u64::from(class) * ENTRY as u64, 2 * ENTRY)?;
+        let bounds = table.as_chunks::<ENTRY>().0.iter();
+        let bounds: Vec<u64> = bounds.filter_map(|entry| read_entry(*entry)).collect();
+        let &[start, end] = &bounds[..] else {
             return Err(self.damaged());
         };
         let mut reader = RunReader {
             run: self.clone(),
-            at: u64::from_le_bytes(*start),
-            end: u64::from_le_bytes(*end),
+            at: start,
+            end,
             block: Bytes::new(),
             next: 0,
             row: 0,
@@ -228,5 +244,60 @@ impl RunReader {
         }
         (self.at, self.next) = (after, 0);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, SeekFrom};
+
+    use tracelake_core::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn changed_bytes_are_never_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spill = SpillFile::new(directory.path()).unwrap();
+        let mut writer = spill.begin(3);
+        for (class, value) in [(0_u32, 7), (0, 8), (2, 9)] {
+            let place = [class.to_be_bytes(), [0, 0, 0, value]].concat();
+            let values = [value; 20];
+            let row = Row {
+                place: &place,
+                values: &values,
+            };
+            writer.push(row).unwrap();
+        }
+        writer.finish().unwrap();
+        let mut file = spill.file.try_clone().unwrap();
+        let bytes = spill.at;
+        let run = spill.finish().pop().unwrap();
+        let rows = || {
+            let mut rows = Vec::new();
+            for class in 0..3 {
+                let mut reader = run.open(class)?;
+                while let Some(found) = &mut reader {
+                    rows.push((class, found.row().place.to_vec()));
+                    if !found.advance()? {
+                        break;
+                    }
+                }
+            }
+            Ok::<_, Error>(rows)
+        };
+        let whole = rows().unwrap();
+        assert_eq!(whole.len(), 3);
+        for at in 0..bytes {
+            let mut flip = |by: u8| {
+                let byte = run.file.read_at(at, 1).unwrap()[0];
+                file.seek(SeekFrom::Start(at)).unwrap();
+                file.write_all(&[byte ^ by]).unwrap();
+            };
+            flip(1);
+            assert_eq!(rows().unwrap_err().kind(), ErrorKind::Failed, "{at}");
+            flip(1);
+        }
+        assert_eq!(rows().unwrap(), whole);
     }
 }
