@@ -1,10 +1,11 @@
 //! More files than a trace has.
 
 use std::collections::BTreeMap;
+use std::net::TcpListener;
 
 use super::{MOON, Station, below, sums};
 use tracelake_testkit::server::{Answer, Server};
-use tracelake_testkit::{gzip, tries_all};
+use tracelake_testkit::{gzip, sha256, tries_all};
 
 #[test]
 fn a_hundred_thousand_files_are_fetched_once() {
@@ -25,6 +26,31 @@ fn a_hundred_thousand_files_are_fetched_once() {
     files.insert("SHA256SUM".to_owned(), sums(&files).into_bytes());
     assert!(station.files() == files);
     station.fetch(&only).exits(0);
-    // Whether there is a list, and the list.
-    assert!(server.asked().len() <= before + 3);
+    // The list is asked for, in as many ranges as it has, and nothing else.
+    let again = server.asked().split_off(before);
+    assert!(again.iter().all(|asked| asked.path == "moon/SHA256SUM"));
+}
+
+/// A server that lists many files, and sends every request for one on to a port where nobody listens.
+#[test]
+fn a_server_that_does_not_answer_ends_the_work() {
+    const FILES: usize = 1_000;
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}/", free.local_addr().unwrap());
+    drop(free);
+    let line = |it| format!("{}  jobs/part-{it:05}-of-{FILES:05}.csv.gz\n", sha256(b""));
+    let list: String = (0..FILES).map(line).collect();
+    let served = BTreeMap::from([("moon/SHA256SUM".to_owned(), list.into_bytes())]);
+    let server = Server::start(served, move |asked| {
+        match asked.path.ends_with("SHA256SUM") {
+            true => Answer::Well,
+            false => Answer::Status(302, vec![("Location", nobody.clone())], String::new()),
+        }
+    });
+    let station = Station::new(&server, MOON);
+    let run = station.fetch(&["--tables", "jobs"]);
+    run.refuses(1, "check the network");
+    assert!(!station.dir().exists());
+    // Each of the first ones is tried again some times.
+    assert!(server.asked().len() < FILES / 4, "{}", server.asked().len());
 }

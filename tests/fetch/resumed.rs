@@ -229,4 +229,12 @@ fn a_finished_file_that_is_wrong_is_not_replaced() {
     fs::remove_file(&path).unwrap();
     station.fetch(&[]).exits(0);
     assert!(fs::read(&path).unwrap() == files[PART]);
+
+    // What a run leaves that is killed just after it has finished a file.
+    let names = station.names();
+    for ending in [".partial", ".partial.json"] {
+        fs::write(station.dir().join(format!("{PART}{ending}")), "{}").unwrap();
+    }
+    station.fetch(&[]).exits(0);
+    assert_eq!(station.names(), names);
 }
