@@ -40,6 +40,7 @@ mod naming;
 mod parts;
 mod projection;
 pub mod render;
+mod requests;
 pub mod sample;
 mod separator;
 mod traces;

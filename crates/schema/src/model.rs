@@ -21,7 +21,6 @@ pub use queries::{
     Bins, Check, Figure, Known, Need, NeededParts, Plot, QueryColumn, QueryTable, With,
 };
 pub use requests::Requests;
-pub(crate) use requests::{REQUESTS, query_table};
 pub use run::Run;
 
 /// One published data set in one version.

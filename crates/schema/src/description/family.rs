@@ -8,7 +8,7 @@ use super::spec::{FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
 use super::words::{date, identifier, optional, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
-use crate::model::query_table;
+use crate::requests::query_table;
 use crate::{Archive, Cells, Derived, Description, PublishedAt, Syntax, Table, Trace};
 
 /// The most versions of a data set.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fault::{Fault, Result, Within, ensure};
-use crate::model::REQUESTS;
+use crate::requests::REQUESTS;
 use crate::{Bins, Check, Figure, Known, Need, NeededParts, QueryColumn, QueryTable};
 
 use super::spec::{CheckSpec, FamilySpec, FigureSpec, QueryTableSpec, TableSpec};

@@ -547,7 +547,7 @@ pub(crate) struct DeriveArgs {
     /// Make only these tables, for example task_lifetimes [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = name)]
     tables: Vec<String>,
-    /// A lake of another trace that tables are joined with, for example one of borg-2019 for machine_power; only read
+    /// A lake of another trace that tables are joined with; it is only read
     #[arg(long, value_name = "LAKE")]
     #[serde(skip)]
     pub(crate) with: Option<PathBuf>,

@@ -7,9 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch};
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_schema::{Column, Requests};
+use tracelake_schema::{Column, Kind, Requests};
 
-use super::micros_of;
 use crate::finding::corrupt;
 
 /// How the blocks of a part are told from those of other parts, which have clocks and numbers of their own.
@@ -156,6 +155,14 @@ impl<'a> RequestBatch<'a> {
             );
         }
         Ok(())
+    }
+}
+
+/// How many microseconds a unit of a column of times is.
+pub(super) fn micros_of(time: &Column) -> i64 {
+    match time.kind {
+        Kind::DateTime(_) => 1,
+        _ => 1_000_000 / time.time_units().unwrap_or(1),
     }
 }
 

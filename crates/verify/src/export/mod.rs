@@ -22,7 +22,7 @@ use tracelake_schema::{Column, Kind, Requests, TRACES, Table, Trace};
 
 use crate::finding::corrupt;
 use crate::{known_trace, manifest_of};
-use batch::{Blocks, RequestBatch};
+use batch::{Blocks, RequestBatch, micros_of};
 use lines::Lines;
 
 /// The most services that are remembered to be named.
@@ -273,14 +273,6 @@ impl Export<'_> {
         let services = first_few(&self.services, |name| escape(name.as_bytes(), 80));
         let reason = format!("--service: no request of the lake is of '{shown}'");
         Err(Error::new(ErrorKind::Usage, reason).hint(format!("it has {services}")))
-    }
-}
-
-/// How many microseconds a unit of a column of times is.
-fn micros_of(time: &Column) -> i64 {
-    match time.kind {
-        Kind::DateTime(_) => 1,
-        _ => 1_000_000 / time.time_units().unwrap_or(1),
     }
 }
 

@@ -165,10 +165,13 @@ fn zones_have_names() {
 #[test]
 fn only_traces_of_the_program_are_joined_with_another_lake() {
     let query = "[[query_table]]\nname = \"both\"\nsummary = \"s\"\nneeds = [\"days\"]\ncolumn = []\n\
-                 with = { family = \"borg-2019\", tables = [\"machine_events\"] }\n\
-                 sql = 'SELECT 1 FROM days, \"with\".machine_events'\n";
-    wrong(
-        &format!("{SMALL}{query}"),
-        "with: only traces that come with the program read another lake",
-    );
+                 with = { family = \"moon\", tables = [\"nights\"] }\n\
+                 sql = 'SELECT 1 FROM days, \"with\".nights'\n";
+    let text = format!("{SMALL}{query}");
+    parse(&text).unwrap();
+    let refused = read(&text).unwrap_err().to_string();
+    let says = "with: only traces that come with the program read another lake";
+    assert!(refused.contains(says), "{refused}");
+    let unread = text.replace("\"with\".nights", "days");
+    wrong(&unread, "with: the query doesn't read every table");
 }
