@@ -309,9 +309,10 @@ def test_power_is_joined_with_machines(power: Path) -> None:
                 expected.append((*machine, pdu, hour, *means, cpus, memory))
     expected.sort()
     found = [tuple(row.values()) for row in derived_rows(derived, "machine_power")]
-    assert len(found) > 100 and [row[:4] for row in found] == [row[:4] for row in expected]
+    assert len(found) > 10 and [row[:4] for row in found] == [row[:4] for row in expected]
     assert [row[6:] for row in found] == [row[6:] for row in expected]
-    assert [row[4:6] for row in found] == pytest.approx([row[4:6] for row in expected])  # pyright: ignore[reportUnknownMemberType]
+    for at in (4, 5):
+        assert [row[at] for row in found] == pytest.approx([row[at] for row in expected])  # pyright: ignore[reportUnknownMemberType]
     facts = json.loads((power / "derived" / "_tracelake" / "derived.json").read_text())
     for key, name in (("source_sha256", "power"), ("with_sha256", "borg")):
         assert facts[key] == hashlib.sha256((power / name / "_tracelake" / "manifest.json").read_bytes()).hexdigest()

@@ -277,7 +277,8 @@ def test_every_query_of_a_built_in_trace_is_allowed(trace: str) -> None:
     with duckdb.connect(config=_guard.settings()) as connection:
         _guard.lock(connection, [])
         for one in [*said["checks"], *said["figures"], *said["query_tables"]]:
-            tables = [need.table for need in _queries.needs(one)]
+            others = (one.get("with") or {"tables": ()})["tables"]
+            tables = [*(need.table for need in _queries.needs(one)), *(f"with.{table}" for table in others)]
             assert _guard.checked(connection, one["name"], one["sql"], tables) == one["sql"]
 
 
