@@ -1,10 +1,9 @@
 //! More files than a trace has.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 
 use super::{MOON, Station, below, sums};
-use tracelake_testkit::server::{Answer, Server};
+use tracelake_testkit::server::{Answer, Server, to_closed_port};
 use tracelake_testkit::{gzip, sha256, tries_all};
 
 #[test]
@@ -31,20 +30,18 @@ fn a_hundred_thousand_files_are_fetched_once() {
     assert!(again.iter().all(|asked| asked.path == "moon/SHA256SUM"));
 }
 
-/// A server that lists many files, and sends every request for one on to a port where nobody listens.
+/// A server that lists many files, and redirects every request for one to a closed port.
 #[test]
 fn a_server_that_does_not_answer_ends_the_work() {
     const FILES: usize = 1_000;
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}/", free.local_addr().unwrap());
-    drop(free);
+    let closed = to_closed_port();
     let line = |it| format!("{}  jobs/part-{it:05}-of-{FILES:05}.csv.gz\n", sha256(b""));
     let list: String = (0..FILES).map(line).collect();
     let served = BTreeMap::from([("moon/SHA256SUM".to_owned(), list.into_bytes())]);
     let server = Server::start(served, move |asked| {
         match asked.path.ends_with("SHA256SUM") {
             true => Answer::Well,
-            false => Answer::Status(302, vec![("Location", nobody.clone())], String::new()),
+            false => closed(),
         }
     });
     let station = Station::new(&server, MOON);

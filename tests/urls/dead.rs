@@ -1,11 +1,10 @@
 //! Servers that don't answer any more: the first request that fails ends a run, however many files are listed.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use super::{convert, plain};
-use tracelake_testkit::server::{Answer, Asked, Server, status};
+use tracelake_testkit::server::{Answer, Asked, Server, status, to_closed_port};
 use tracelake_testkit::{
     Run, Score, Scratch, ended, ensure, good_line, gzip, part_path, sha256, trace,
 };
@@ -34,16 +33,14 @@ fn is_list(asked: &Asked) -> bool {
     asked.path == "trace/SHA256SUM"
 }
 
-/// A server that has a list of this many files, and sends every other request on to a port where nobody listens.
+/// A server that lists this many files, and redirects every other request to a closed port.
 fn dying(files: u32) -> Server {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("http://{}/", free.local_addr().unwrap());
-    drop(free);
+    let closed = to_closed_port();
     let list = BTreeMap::from([("trace/SHA256SUM".to_owned(), sums(files))]);
     Server::start(list, move |asked| match is_list(asked) {
         true => Answer::Well,
         false if asked.path == "trace/SHA256SUM/SHA256SUM" => status(404),
-        false => Answer::Status(302, vec![("Location", nobody.clone())], String::new()),
+        false => closed(),
     })
 }
 

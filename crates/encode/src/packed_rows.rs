@@ -368,7 +368,7 @@ impl RowUnpacker {
         }
     }
 
-    /// The rows whose values were packed one after the other; `None` if these bytes aren't those of so many rows.
+    /// Unpacks this many rows; `None` if the bytes hold more or fewer of them, or something else.
     ///
     /// # Memory
     /// Texts stay in `packed`.

@@ -88,6 +88,16 @@ pub fn refusal(status: u16, code: &str) -> Answer {
     Answer::Status(status, Vec::new(), body)
 }
 
+/// A redirect to a port that nothing listens on, each time it is called.
+///
+/// # Panics
+/// When no port is free.
+pub fn to_closed_port() -> impl Fn() -> Answer {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = format!("http://{}/", free.local_addr().unwrap());
+    move || Answer::Status(302, vec![("Location", closed.clone())], String::new())
+}
+
 type Rule = Box<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
 type Object = Arc<Vec<u8>>;

@@ -19,7 +19,7 @@ use super::finding::corrupt;
 use super::output::Output;
 use super::statistics::{Sorting, check_statistics};
 
-/// Checks a file of a clustered lake; one of a table that was copied or cut has no order of its own.
+/// Checks a file of a clustered lake. Tables that were copied or cut have no order to check.
 ///
 /// # Errors
 /// Names the first row that isn't where it should be; once the context is cancelled.

@@ -162,7 +162,7 @@ pub fn published_file(path: &str, trace: &Arc<Trace>) -> Option<PublishedFile> {
         FileName::Archive(_) | FileName::ParquetZip => {
             (archive_of(trace, name)?.table.clone(), None, false)
         }
-        // Nobody publishes a file of such a name.
+        // No published file has such a name.
         FileName::Only { .. } | FileName::Ambiguous(_) => return None,
     };
     let of_two_forms = table

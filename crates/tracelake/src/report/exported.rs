@@ -7,7 +7,7 @@ use tracelake_verify::export::Exported;
 
 use super::say;
 
-/// Says on stderr what is in an exported file, and what somebody who replays it should know.
+/// Says on stderr what an exported file holds, and what to watch for when replaying it.
 pub(crate) fn exported(file: &Path, exported: &Exported, drop_empty: bool) {
     if exported.without_arrival > 0 {
         let requests = several(exported.without_arrival, "request");
