@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tracelake_testkit::{Run, Scratch, convert, run, shared};
+use tracelake_testkit::{Run, Scratch, convert, manifest, run, shared};
 
 /// Two of Mooncake's workloads, each with its own time 0 and numbers of blocks.
 const CONVERSATION: &str = "\
@@ -229,4 +229,151 @@ fn rows_of_json_have_the_values_of_their_files_name() {
     let expected = [("conversation", 3), ("synthetic", 2), ("toolagent", 3)];
     assert_eq!(counts, BTreeMap::from(expected));
     assert_eq!(exported(&scratch, "requests.jsonl").len(), 8);
+}
+
+/// What is in which file of the lake doesn't matter.
+#[test]
+fn a_compacted_lake_gives_the_same_bytes() {
+    let scratch = two_workloads();
+    export(&scratch, "lake.jsonl", &[]).well();
+    let compact = scratch.path().join("compact");
+    let (lake, out) = (scratch.out(), compact.to_str().unwrap());
+    let cluster = [
+        "cluster",
+        lake.to_str().unwrap(),
+        out,
+        "--compact",
+        "--files",
+        "3",
+    ];
+    run_well(&cluster);
+    for (file, arguments) in [
+        ("all.jsonl", &[][..]),
+        ("one.jsonl", &["--service", "synthetic"]),
+    ] {
+        let name = scratch.path().join(file);
+        let start = ["export", out, name.to_str().unwrap(), "--as", "mooncake"];
+        run_well(&[&start, arguments].concat());
+    }
+    let read = |file: &str| fs::read_to_string(scratch.path().join(file)).unwrap();
+    assert_eq!(read("all.jsonl"), read("lake.jsonl"));
+    export(&scratch, "service.jsonl", &["--service", "synthetic"]).well();
+    assert_eq!(read("one.jsonl"), read("service.jsonl"));
+}
+
+/// Several files of each of two services: those of a service have one clock, and share their blocks.
+#[test]
+fn a_service_may_have_several_files() {
+    let scratch = Scratch::new();
+    let line = |time: u32, block: u32| {
+        format!("{{\"time\": {time}, \"input\": 1, \"output\": 1, \"blocks\": [{block}]}}\n")
+    };
+    for (file, time, block) in [("a_0", 7, 5), ("a_1", 9, 5), ("b_0", 7, 5), ("b_1", 8, 6)] {
+        scratch.file(&format!("{file}.json"), line(time, block).as_bytes());
+    }
+    let description = scratch.path().join("calls.toml");
+    let text = r#"
+family = "calls"
+[[table]]
+name = "calls"
+files = "named"
+names = ["{service}_{half}.json"]
+captures = { service = ["a", "b"], half = ["0", "1"] }
+syntax = "json"
+time = "time"
+requests = { input_length = "input", output_length = "output", hash_ids = "blocks", block_size = 8, service = "service" }
+[table.columns]
+service = { kind = "text", capture = "service" }
+time = { kind = "integer", unit = "seconds since the first call" }
+input = "integer"
+output = "integer"
+blocks = { kind = "list", field = [{ kind = "integer" }] }
+"#;
+    fs::write(&description, text).unwrap();
+    let arguments = ["--trace", description.to_str().unwrap()];
+    scratch.convert_well(&arguments);
+    let both = export(&scratch, "both.jsonl", &[]);
+    both.well();
+    assert!(
+        both.stderr.contains("together in the file: 2 services"),
+        "{}",
+        both.stderr
+    );
+    let blocks = |file: &str| {
+        let requests = exported(&scratch, file).into_iter();
+        let blocks = requests.map(|it| it["hash_ids"][0].as_u64().unwrap());
+        let mut blocks: Vec<u64> = blocks.collect();
+        blocks.sort_unstable();
+        blocks
+    };
+    assert_eq!(blocks("both.jsonl"), [10, 10, 11, 13]);
+    let one = export(&scratch, "one.jsonl", &["--service", "a"]);
+    one.well();
+    assert!(!one.stderr.contains("together"), "{}", one.stderr);
+    assert_eq!(blocks("one.jsonl"), [5, 5]);
+}
+
+/// An Arrow file has no checksums of its own.
+#[test]
+fn a_flipped_bit_ends_an_export() {
+    let scratch = two_workloads();
+    let arrow = scratch.path().join("arrow");
+    let options = ["--allow-missing", "--format", "arrow"];
+    convert(&scratch.src(), &arrow, &options).well();
+    for lake in [scratch.out(), arrow] {
+        let path = &manifest(&lake)["tables"][0]["parts"][0]["output"]["path"];
+        let output = lake.join(path.as_str().unwrap());
+        let bytes = fs::read(&output).unwrap();
+        for at in (0..bytes.len()).step_by(bytes.len() / 20) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            fs::write(&output, changed).unwrap();
+            let file = scratch.path().join("x.jsonl");
+            let start = ["export", lake.to_str().unwrap(), file.to_str().unwrap()];
+            run([&start[..], &["--as", "mooncake"]].concat())
+                .refuses(5, "isn't the file that the manifest of the lake names");
+            assert!(!file.exists());
+        }
+    }
+}
+
+/// The new file takes the place of a name, so what a link or a device stands for would be lost, or not be written.
+#[cfg(unix)]
+#[test]
+fn links_and_devices_stay() {
+    let scratch = two_workloads();
+    let (file, link) = (
+        scratch.path().join("mine"),
+        scratch.path().join("link.jsonl"),
+    );
+    fs::write(&file, "mine").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    export(&scratch, "link.jsonl", &[]).refuses(2, "a link or a device, not a file");
+    assert_eq!(fs::read_to_string(&link).unwrap(), "mine");
+    assert!(link.is_symlink());
+    let lake = scratch.out();
+    let device = [
+        "export",
+        lake.to_str().unwrap(),
+        "/dev/null",
+        "--as",
+        "mooncake",
+    ];
+    run(device).refuses(2, "a link or a device, not a file");
+}
+
+/// As the hint about blocks says.
+#[test]
+fn a_lake_without_blocks_is_exported_without_them() {
+    let scratch = Scratch::new();
+    let line =
+        "{\"timestamp\": 0, \"input_length\": 1, \"output_length\": 1, \"hash_ids\": [-5]}\n";
+    scratch.file("conversation_trace.jsonl", line.as_bytes());
+    let columns = "timestamp,input_length,output_length,workload";
+    scratch.convert_well(&["--allow-missing", "--columns", columns]);
+    let run = export(&scratch, "requests.jsonl", &[]);
+    run.well();
+    assert!(!run.stderr.contains("blocks"), "{}", run.stderr);
+    let expected = json!({"timestamp": 0, "input_length": 1, "output_length": 1});
+    assert_eq!(exported(&scratch, "requests.jsonl"), [expected]);
 }

@@ -25,6 +25,7 @@ pub mod draft;
 mod fit;
 pub mod given_trace;
 pub mod lake_file;
+pub mod lake_files;
 pub mod part;
 pub mod plan;
 pub mod reader;

@@ -359,3 +359,15 @@ def test_requests_have_one_form(tmp_path: Path) -> None:
         ("synthetic", 0, 7, 8, [0], None, 2, 0),
         ("synthetic", 7_000, 9, 9, [1], None, 2, 1),
     ]
+
+
+def test_services_of_one_clock_count_from_one_request(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    header = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+    rows = "5,GPT-4,1,2,3,API log\n7,ChatGPT,4,5,9,API log\n"
+    (source / "BurstGPT_1.csv").write_text(header + rows)
+    tracelake.convert(source, tmp_path / "lake", allow_missing=True)
+    derived = tracelake.derive(tmp_path / "lake", tmp_path / "derived", tables="requests", allow_missing=True)
+    found = [(row["service"], row["arrival"]) for row in derived_rows(derived, "requests")]
+    assert found == [("ChatGPT", 2_000_000), ("GPT-4", 0)]

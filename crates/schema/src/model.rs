@@ -468,6 +468,17 @@ impl Table {
         self.row_fields().count()
     }
 
+    /// Whether each service of a table of requests counts time from a zero of its own: each has files of its own, and times
+    /// aren't dates.
+    #[must_use]
+    pub fn has_clocks(&self) -> bool {
+        let service = self.requests.as_ref().and_then(|it| it.service.as_deref());
+        let service = service.and_then(|name| self.column(name));
+        let time = self.time.map(|time| self.columns[time].kind);
+        service.is_some_and(|(_, column)| column.spelling.capture.is_some())
+            && !matches!(time, Some(Kind::DateTime(_)))
+    }
+
     /// Finds a column by its name in the lake, with its index.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<(usize, &Arc<Column>)> {

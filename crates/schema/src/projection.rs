@@ -90,10 +90,10 @@ fn project(table: &Table, names: &BTreeSet<String>) -> Table {
             .cloned()
             .collect(),
         time: table.time.and_then(index),
-        requests: table.requests.clone().filter(|requests| {
-            let mut needed = requests.columns();
-            needed.all(|name| columns.iter().any(|column| column.name == name))
-        }),
+        requests: table
+            .requests
+            .as_ref()
+            .and_then(|requests| requests.of_columns(|name| names.contains(name))),
         columns: Arc::clone(&columns),
         ..table.clone()
     }

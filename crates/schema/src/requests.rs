@@ -44,17 +44,15 @@ pub(crate) fn query_table(table: &Table) -> Option<QueryTable> {
     };
     let blocks = requests.hash_ids.as_ref();
     let blocks = blocks.map_or_else(|| "integers_in(NULL)".to_owned(), |it| format!("\"{it}\""));
-    let (arrival, clock) = match (time.kind, time.time_units()) {
-        (Kind::DateTime(_), _) => (format!("microseconds_of(\"{}\")", time.name), ""),
-        (_, units) => {
-            let micros = 1_000_000 / units.unwrap_or(1);
-            let arrival = match time.kind {
-                Kind::Float => format!("rounded(\"{}\" * {micros}, 0)", time.name),
-                _ => format!("wide(\"{}\") * {micros}", time.name),
-            };
-            let arrival = format!("as_bigint({arrival})");
-            (arrival, "PARTITION BY service")
-        }
+    let micros = 1_000_000 / time.units_per_second();
+    let arrival = match time.kind {
+        Kind::DateTime(_) => format!("microseconds_of(\"{}\")", time.name),
+        Kind::Float => format!("as_bigint(rounded(\"{}\" * {micros}, 0))", time.name),
+        _ => format!("as_bigint(wide(\"{}\") * {micros})", time.name),
+    };
+    let clock = match table.has_clocks() {
+        true => "PARTITION BY service",
+        false => "",
     };
     let Requests {
         input_length,

@@ -7,7 +7,7 @@ use tracelake_lake::manifest::{FileFacts, PartFacts};
 use tracelake_lake::{MadePart, PartName, Staged, Working};
 use tracelake_location::{Location, from_read};
 
-use super::read::LakeFiles;
+use crate::lake_files::LakeFiles;
 
 /// The bytes that are copied at a time.
 const COPIED: usize = 1 << 18;

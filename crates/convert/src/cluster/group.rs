@@ -1,7 +1,6 @@
 //! The files of one table, or of one cell of it.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
@@ -15,9 +14,10 @@ use tracelake_lake::{MadePart, PartName, Parts, Staged, Working};
 use super::copy::{copy_part, copy_rejects};
 use super::memory::Memory;
 use super::plan::{ClusterPlan, Group, Way};
-use super::read::{CutChunks, LakeFiles};
+use super::read::CutChunks;
 use super::sorter::TableSorter;
 use super::write::{Chunks, SortedChunks, write_rows};
+use crate::lake_files::LakeFiles;
 use crate::plan::PartPlan;
 use crate::run::finish_part;
 use crate::sorting::{Merge, Run, reduce};
@@ -43,13 +43,12 @@ pub(super) struct Making<'a> {
 
 /// Makes the files of a group that aren't done. Returns their facts.
 pub(super) fn make_group(making: &Making<'_>, group: &Group) -> Result<Parts> {
-    let files = LakeFiles {
-        context: &making.context,
-        lake: &making.plan.lake,
-        format: making.plan.output.format(),
-        scratch: making.scratch,
-        digested: Mutex::default(),
-    };
+    let files = LakeFiles::new(
+        &making.context,
+        &making.plan.lake,
+        making.plan.output.format(),
+        making.scratch,
+    );
     let is_done = |output: &&PartPlan| making.kept.contains_key(&group.name(output));
     let todo: Vec<&PartPlan> = group
         .outputs

@@ -9,7 +9,7 @@ use tracelake_encode::packed_rows::RowPacker;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_schema::Table;
 
-use super::read::LakeFiles;
+use crate::lake_files::LakeFiles;
 use crate::sorting::{Row, Run, Sorter};
 
 /// Sorts rows into runs.

@@ -153,10 +153,12 @@ pub fn time_bounds(asked: TimeRange, trace: &Trace, column: &Column) -> Result<(
 
 /// The bounds of a range in the unit of a trace.
 fn bounds_of(range: TimeRange, trace: &Trace, column: &Column) -> Result<(i64, Option<i64>)> {
-    let (from, to) = range.bounds(units_of(column)).map_err(usage_of_time)?;
+    let (from, to) = range
+        .bounds(column.units_per_second())
+        .map_err(usage_of_time)?;
     // Date-times count from 1970, and the range from time 0 of the trace.
     let epoch = trace.epoch.filter(|_| is_date_time(column));
-    let start = epoch.unwrap_or(0).saturating_mul(units_of(column));
+    let start = epoch.unwrap_or(0).saturating_mul(column.units_per_second());
     Ok((
         from.saturating_add(start),
         to.map(|to| to.saturating_add(start)),
@@ -165,12 +167,6 @@ fn bounds_of(range: TimeRange, trace: &Trace, column: &Column) -> Result<(i64, O
 
 fn is_date_time(column: &Column) -> bool {
     matches!(column.kind, Kind::DateTime(_))
-}
-
-/// How many units of a column of times a second has.
-fn units_of(column: &Column) -> i64 {
-    let of_date_times = is_date_time(column).then_some(1_000_000);
-    of_date_times.or(column.time_units()).unwrap_or(1)
 }
 
 fn usage_of_time(reason: String) -> Error {
@@ -185,7 +181,7 @@ fn in_units(asked: TimeRange, trace: &Trace) -> Result<TimeRange> {
         .iter()
         .filter_map(|table| table.time.map(|time| &table.columns[time]));
     let are_date_times = times.clone().all(|column| is_date_time(column));
-    let units: BTreeSet<i64> = times.map(|column| units_of(column)).collect();
+    let units: BTreeSet<i64> = times.map(|column| column.units_per_second()).collect();
     let epoch = trace.epoch.or(are_date_times.then_some(0));
     let range = match epoch {
         Some(epoch) => asked.since(epoch),

@@ -96,6 +96,15 @@ impl Column {
         }
     }
 
+    /// How many units of the column a second has, as its values have them: microseconds of date-times; 1 if nothing says it.
+    #[must_use]
+    pub fn units_per_second(&self) -> i64 {
+        match self.kind {
+            Kind::DateTime(_) => 1_000_000,
+            _ => self.time_units().unwrap_or(1),
+        }
+    }
+
     /// Whether a text may hold an integer: whether the publisher's format is `…_OR_INTEGER`.
     #[must_use]
     pub fn may_be_integer(&self) -> bool {

@@ -17,12 +17,21 @@ pub struct Requests {
     pub block_size: Option<u32>,
     /// The column with the conversation that a request belongs to, if there is one.
     pub session_id: Option<String>,
-    /// The column with the service or workload that a request belongs to, if there is one. Unless times are date-times,
-    /// each of them has its own clock.
+    /// The column with the service or workload that a request belongs to, if there is one.
     pub service: Option<String>,
 }
 
 impl Requests {
+    /// The requests of a lake that has some of the columns; `None` if it lacks one that can't be left out.
+    pub(crate) fn of_columns(&self, has: impl Fn(&str) -> bool) -> Option<Self> {
+        let mut kept = self.clone();
+        kept.hash_ids = kept.hash_ids.filter(|name| has(name));
+        kept.block_size = kept.block_size.filter(|_| kept.hash_ids.is_some());
+        kept.session_id = kept.session_id.filter(|name| has(name));
+        let is_whole = kept.columns().all(has);
+        is_whole.then_some(kept)
+    }
+
     /// The names of the columns.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         let others = [&self.hash_ids, &self.session_id, &self.service];

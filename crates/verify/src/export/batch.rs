@@ -1,28 +1,39 @@
 //! The requests of a batch of a lake.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch};
 use tracelake_core::error::{Error, ErrorKind, Result};
-use tracelake_schema::{Column, Kind, Requests};
+use tracelake_schema::{Column, Requests};
 
 use crate::finding::corrupt;
 
-/// How the blocks of a part are told from those of other parts, which have clocks and numbers of their own.
-#[derive(Clone, Copy)]
+/// How blocks are numbered in the file: those of one service as they are, those of several so that no two services share a
+/// number.
 pub(super) struct Blocks {
-    /// The number of the part.
-    pub(super) clock: u64,
-    /// How many parts there are.
-    pub(super) clocks: u64,
+    /// The services with numbers of their own, in order.
+    services: Vec<String>,
 }
 
 impl Blocks {
-    /// The number of a block in the file, where no two parts share one.
-    fn number(self, block: i64) -> Result<i64> {
+    /// Tells the blocks of these services apart, if there are several.
+    pub(super) fn of(services: BTreeSet<String>) -> Self {
+        Self {
+            services: services.into_iter().collect(),
+        }
+    }
+
+    /// How many services are told apart, at least one.
+    pub(super) fn clocks(&self) -> u64 {
+        self.services.len().max(1) as u64
+    }
+
+    /// The number in the file of a block of a service.
+    fn number(&self, service: Option<&str>, block: i64) -> Result<i64> {
         let wrong =
             |reason: String, hint: &'static str| Error::new(ErrorKind::Misfit, reason).hint(hint);
         let number = u64::try_from(block).map_err(|_| {
@@ -32,9 +43,14 @@ impl Blocks {
                 "convert again without the column of blocks (--columns)",
             )
         })?;
+        let place = self
+            .services
+            .iter()
+            .position(|one| Some(&**one) == service)
+            .unwrap_or_default() as u64;
         let renumbered = number
-            .checked_mul(self.clocks)
-            .and_then(|number| number.checked_add(self.clock));
+            .checked_mul(self.clocks())
+            .and_then(|number| number.checked_add(place));
         let renumbered = renumbered.and_then(|number| i64::try_from(number).ok());
         renumbered.ok_or_else(|| {
             let reason = format!(
@@ -58,28 +74,26 @@ pub(super) struct RequestBatch<'a> {
 }
 
 impl<'a> RequestBatch<'a> {
-    pub(super) fn of(batch: &'a RecordBatch, requests: &Requests, time: &Column) -> Result<Self> {
-        let column = |name: &str| {
-            let found = batch.column_by_name(name);
-            found.ok_or_else(|| corrupt(format!("has no column {name}")))
+    /// The columns of a batch; `None` if it has others.
+    pub(super) fn of(batch: &'a RecordBatch, requests: &Requests, time: &Column) -> Option<Self> {
+        let column = |name: &str| batch.column_by_name(name);
+        let integers = |name: &str| column(name)?.as_primitive_opt::<Int64Type>();
+        // None if the table has no such column, and nothing at all if the batch lacks it.
+        let optional = |name: &Option<String>| match name {
+            Some(name) => column(name).map(Some),
+            None => Some(None),
         };
-        let integers = |name: &str| {
-            let found = column(name)?.as_primitive_opt::<Int64Type>();
-            found.ok_or_else(|| corrupt(format!("the column {name} doesn't have integers")))
-        };
-        let lists = |name: &str| {
-            let found = column(name)?.as_list_opt();
-            found.ok_or_else(|| corrupt(format!("the column {name} doesn't have lists")))
-        };
-        let some = |name: &Option<String>| name.as_deref().map(column).transpose();
-        Ok(Self {
+        Some(Self {
             time: column(&time.name)?,
-            micros: micros_of(time),
+            micros: 1_000_000 / time.units_per_second(),
             input_length: integers(&requests.input_length)?,
             output_length: integers(&requests.output_length)?,
-            hash_ids: requests.hash_ids.as_deref().map(lists).transpose()?,
-            session_id: some(&requests.session_id)?,
-            service: some(&requests.service)?,
+            hash_ids: match optional(&requests.hash_ids)? {
+                Some(lists) => Some(lists.as_list_opt()?),
+                None => None,
+            },
+            session_id: optional(&requests.session_id)?,
+            service: optional(&requests.service)?,
         })
     }
 
@@ -123,7 +137,7 @@ impl<'a> RequestBatch<'a> {
     }
 
     /// Writes the members of a request's object after `timestamp`.
-    pub(super) fn write(&self, row: usize, blocks: Blocks, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn write(&self, row: usize, blocks: &Blocks, out: &mut Vec<u8>) -> Result<()> {
         let lengths = [
             ("input_length", self.input_length),
             ("output_length", self.output_length),
@@ -138,11 +152,15 @@ impl<'a> RequestBatch<'a> {
             let items = lists.value(row);
             let items = items.as_primitive_opt::<Int64Type>();
             let items = items.ok_or_else(|| corrupt("hash_ids doesn't have integers"))?;
+            let service = self.service(row);
             append(out, format_args!(",\"hash_ids\":["));
             for (at, block) in items.iter().enumerate() {
                 let comma = if at > 0 { "," } else { "" };
                 match block {
-                    Some(block) => append(out, format_args!("{comma}{}", blocks.number(block)?)),
+                    Some(block) => {
+                        let number = blocks.number(service.as_deref(), block)?;
+                        append(out, format_args!("{comma}{number}"));
+                    }
                     None => append(out, format_args!("{comma}null")),
                 }
             }
@@ -155,14 +173,6 @@ impl<'a> RequestBatch<'a> {
             );
         }
         Ok(())
-    }
-}
-
-/// How many microseconds a unit of a column of times is.
-pub(super) fn micros_of(time: &Column) -> i64 {
-    match time.kind {
-        Kind::DateTime(_) => 1,
-        _ => 1_000_000 / time.time_units().unwrap_or(1),
     }
 }
 

@@ -5,12 +5,13 @@ mod lines;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::Builder;
-use tracelake_convert::lake_file::LakeFile;
+use tracelake_convert::lake_files::LakeFiles;
 use tracelake_convert::plan::time_bounds;
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
@@ -18,11 +19,10 @@ use tracelake_core::selection::TimeRange;
 use tracelake_core::words::first_few;
 use tracelake_lake::manifest::{Manifest, PartFacts};
 use tracelake_location::Location;
-use tracelake_schema::{Column, Kind, Requests, TRACES, Table, Trace};
+use tracelake_schema::{Column, Requests, TRACES, Table, Trace};
 
-use crate::finding::corrupt;
 use crate::{known_trace, manifest_of};
-use batch::{Blocks, RequestBatch, micros_of};
+use batch::{Blocks, RequestBatch};
 use lines::Lines;
 
 /// The most services that are remembered to be named.
@@ -51,7 +51,7 @@ pub struct Exported {
     pub without_arrival: u64,
     /// The tokens in a block of `hash_ids`, if the trace has blocks.
     pub block_size: Option<u32>,
-    /// How many parts with clocks of their own are in the file together.
+    /// How many clocks the requests in the file have: one, or one for each service.
     pub clocks: u64,
 }
 
@@ -79,14 +79,24 @@ pub fn export(
     let manifest = manifest_of(root)?;
     let trace = known_trace(root, &manifest)?;
     let directory = directory_of(file, root)?;
+    let asked = Asked::of(&trace, options)?;
+    let source = Source {
+        context,
+        files: LakeFiles::new(context, root, manifest.origin.options.format, directory),
+        parts: asked.parts(&manifest)?,
+        asked: &asked,
+    };
     let mut export = Export {
-        asked: Asked::of(&trace, options)?,
+        blocks: source.blocks()?,
+        asked: &asked,
         lines: Lines::new(directory)?,
         exported: Exported::default(),
         has_service: false,
-        services: BTreeSet::new(),
+        others: BTreeSet::new(),
     };
-    export.read(context, root, &manifest)?;
+    export.exported.block_size = asked.requests.block_size;
+    export.exported.clocks = export.blocks.clocks();
+    source.for_each(|rows, row| export.add(rows, row))?;
     export.check_service()?;
     write(context, export.lines, file, directory)?;
     Ok(export.exported)
@@ -125,7 +135,8 @@ impl<'a> Asked<'a> {
         let range = match options.time {
             Some(range) => {
                 let (from, to) = time_bounds(range, trace, &time)?;
-                let micros = |units: i64| units.saturating_mul(micros_of(&time));
+                let micros = 1_000_000 / time.units_per_second();
+                let micros = |units: i64| units.saturating_mul(micros);
                 (micros(from), to.map(micros))
             }
             None => (i64::MIN, None),
@@ -139,24 +150,17 @@ impl<'a> Asked<'a> {
         })
     }
 
-    /// The columns that are read.
-    fn columns(&self) -> Vec<&str> {
-        self.requests.columns().chain([&*self.time.name]).collect()
-    }
-
-    /// Whether each part has a clock of its own: files of services do, unless times are dates.
-    fn has_clocks(&self) -> bool {
-        let service = self.requests.service.as_deref();
-        let column = service.and_then(|name| self.table.column(name));
-        column.is_some_and(|(_, column)| column.spelling.capture.is_some())
-            && !matches!(self.time.kind, Kind::DateTime(_))
-    }
-
-    /// The service of all rows of a part, if the name of its file says it.
-    fn service_of(&self, part: &PartFacts) -> Option<String> {
-        let (_, column) = self.table.column(self.requests.service.as_ref()?)?;
-        let capture = column.spelling.capture.as_ref()?;
-        self.table.captured(&part.source.path, capture)
+    /// The parts of the table.
+    fn parts<'m>(&self, manifest: &'m Manifest) -> Result<Vec<&'m PartFacts>> {
+        let facts = manifest.tables.iter();
+        let facts = facts.filter(|facts| facts.name == self.table.name);
+        let parts: Vec<&PartFacts> = facts.flat_map(|facts| &facts.parts).collect();
+        if parts.is_empty() {
+            let reason = format!("the lake has no part of {}", self.table.name);
+            return Err(Error::new(ErrorKind::Usage, reason)
+                .hint("convert the files of that table into it, too"));
+        }
+        Ok(parts)
     }
 
     fn selects(&self, arrival: i64) -> bool {
@@ -165,82 +169,76 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// The rows of the table.
+struct Source<'a> {
+    context: &'a Context,
+    files: LakeFiles<'a>,
+    parts: Vec<&'a PartFacts>,
+    asked: &'a Asked<'a>,
+}
+
+impl Source<'_> {
+    /// Gives each row to `take`, in the order of the parts.
+    fn for_each(&self, mut take: impl FnMut(&RequestBatch<'_>, usize) -> Result<()>) -> Result<()> {
+        let Asked {
+            table,
+            requests,
+            time,
+            ..
+        } = self.asked;
+        for part in &self.parts {
+            let mut number = 0;
+            for batch in self.files.rows(table, part, 0)? {
+                self.context.check()?;
+                let batch = self.files.batch(part, batch)?;
+                let rows = RequestBatch::of(&batch, requests, time);
+                let rows = rows.ok_or_else(|| self.files.other_columns(part))?;
+                for row in 0..batch.num_rows() {
+                    number += 1;
+                    take(&rows, row).map_err(|error| match error.kind() {
+                        ErrorKind::Misfit => error.at(&*part.output.path).line(number, None),
+                        _ => error,
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How blocks are numbered. Where services have clocks of their own, they have numbers of their own, too.
+    fn blocks(&self) -> Result<Blocks> {
+        let mut services = BTreeSet::new();
+        if self.asked.table.has_clocks() && self.asked.options.service.is_none() {
+            self.for_each(|rows, row| {
+                services.extend(rows.service(row).map(Cow::into_owned));
+                Ok(())
+            })?;
+        }
+        Ok(Blocks::of(services))
+    }
+}
+
 /// An export at work.
 struct Export<'a> {
-    asked: Asked<'a>,
+    asked: &'a Asked<'a>,
+    blocks: Blocks,
     lines: Lines<'a>,
     exported: Exported,
     /// Whether a request is of the service that is asked for.
     has_service: bool,
-    /// Services that weren't asked for.
-    services: BTreeSet<String>,
+    /// Other services.
+    others: BTreeSet<String>,
 }
 
 impl Export<'_> {
-    fn read(&mut self, context: &Context, root: &Location, manifest: &Manifest) -> Result<()> {
-        let facts = manifest.tables.iter();
-        let facts = facts.filter(|facts| facts.name == self.asked.table.name);
-        let mut parts: Vec<&PartFacts> = facts.flat_map(|facts| &facts.parts).collect();
-        if parts.is_empty() {
-            let reason = format!("the lake has no part of {}", self.asked.table.name);
-            return Err(Error::new(ErrorKind::Usage, reason)
-                .hint("convert the files of that table into it, too"));
-        }
-        if let Some(service) = &self.asked.options.service {
-            parts.retain(|part| match self.asked.service_of(part) {
-                Some(other) if other != *service => !self.services.insert(other),
-                _ => true,
-            });
-        }
-        let clocks = if self.asked.has_clocks() {
-            parts.len()
-        } else {
-            1
-        };
-        self.exported.clocks = clocks as u64;
-        self.exported.block_size = self.asked.requests.block_size;
-        for (number, part) in parts.into_iter().enumerate() {
-            let blocks = Blocks {
-                clock: (number % clocks) as u64,
-                clocks: clocks as u64,
-            };
-            let path = root.join(&part.output.path);
-            let file = LakeFile::open(&path, manifest.origin.options.format)?;
-            self.read_file(context, file, blocks)
-                .map_err(|error| error.or_at(&path))?;
-        }
-        Ok(())
-    }
-
-    fn read_file(&mut self, context: &Context, file: LakeFile, blocks: Blocks) -> Result<()> {
-        let unreadable = |error| corrupt(format!("cannot be read: {error}"));
-        let batches = file.batches(Some(&self.asked.columns()));
-        let mut before = 0;
-        for batch in batches.map_err(unreadable)? {
-            context.check()?;
-            let batch = batch.map_err(unreadable)?;
-            let rows = RequestBatch::of(&batch, &self.asked.requests, &self.asked.time)?;
-            for row in 0..batch.num_rows() {
-                let number = before + row as u64 + 1;
-                let added = self.add(&rows, row, blocks);
-                added.map_err(|error| match error.kind() {
-                    ErrorKind::Misfit => error.line(number, None),
-                    _ => error,
-                })?;
-            }
-            before += batch.num_rows() as u64;
-        }
-        Ok(())
-    }
-
     /// Adds the line of a request, if it is asked for.
-    fn add(&mut self, rows: &RequestBatch<'_>, row: usize, blocks: Blocks) -> Result<()> {
+    fn add(&mut self, rows: &RequestBatch<'_>, row: usize) -> Result<()> {
         let options = self.asked.options;
         if let Some(service) = &options.service {
             let found = rows.service(row);
             if found.as_deref() != Some(service) {
-                if self.services.len() < MOST_SERVICES {
-                    self.services.extend(found.map(Cow::into_owned));
+                if self.others.len() < MOST_SERVICES {
+                    self.others.extend(found.map(Cow::into_owned));
                 }
                 return Ok(());
             }
@@ -257,6 +255,7 @@ impl Export<'_> {
         self.exported.empty += u64::from(is_empty);
         if !(is_empty && options.drop_empty) {
             self.exported.requests += 1;
+            let blocks = &self.blocks;
             self.lines
                 .push(arrival, |text| rows.write(row, blocks, text))?;
         }
@@ -266,11 +265,11 @@ impl Export<'_> {
     /// Refuses a service that the lake doesn't have.
     fn check_service(&self) -> Result<()> {
         let asked = self.asked.options.service.as_deref();
-        let Some(service) = asked.filter(|_| !self.has_service && !self.services.is_empty()) else {
+        let Some(service) = asked.filter(|_| !self.has_service && !self.others.is_empty()) else {
             return Ok(());
         };
         let shown = escape(service.as_bytes(), 80);
-        let services = first_few(&self.services, |name| escape(name.as_bytes(), 80));
+        let services = first_few(&self.others, |name| escape(name.as_bytes(), 80));
         let reason = format!("--service: no request of the lake is of '{shown}'");
         Err(Error::new(ErrorKind::Usage, reason).hint(format!("it has {services}")))
     }
@@ -296,7 +295,7 @@ fn lacks_columns(table: &Table, requests: &Requests, time: &Column) -> Error {
     )
     .field(&*table.name)
     .hint(format!(
-        "convert the source with all columns, or at least with {}",
+        "convert the source with all columns, or with {}",
         needed.join(", ")
     ))
 }
@@ -309,6 +308,13 @@ fn directory_of<'a>(file: &'a Path, root: &Location) -> Result<&'a Path> {
     if file.is_dir() || file.file_name().is_none() {
         return refuse(
             "a directory, not a file",
+            "name a file, such as requests.jsonl",
+        );
+    }
+    // The new file takes the place of a name, and not of what a link or a device stands for.
+    if fs::symlink_metadata(file).is_ok_and(|found| !found.is_file()) {
+        return refuse(
+            "a link or a device, not a file",
             "name a file, such as requests.jsonl",
         );
     }
