@@ -13,7 +13,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::language::{INTEGER, TEXT, converted, misfit, one_table};
 
 /// A zip archive of these members.
-fn zip(members: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn zip(members: &[(&str, &str)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let deflated = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
     for (name, text) in members {

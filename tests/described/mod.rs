@@ -8,6 +8,7 @@ mod cells;
 mod date_times;
 mod days;
 mod door;
+mod draft_forms;
 mod drafts;
 mod forms;
 mod headers;

@@ -15,6 +15,7 @@ use tracelake_core::error::{Result, escape};
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{FieldOrder, HeaderFault};
 use tracelake_core::words::several;
+use tracelake_encode::syntax::BYTE_ORDER_MARK;
 use tracelake_encode::value;
 use tracelake_location::Location;
 use tracelake_schema::{Column, Extra, Header, Kind, Run, Syntax, TRACES, Table};
@@ -45,8 +46,17 @@ impl Head {
     pub(crate) fn read(context: &Context, file: Location) -> Result<Option<Self>> {
         let mut source = Source::open(context, file)?;
         let mut chunk = Chunk::default();
+        source.read_by_lines(false);
         if source.is_archive()? || !source.next_chunk(&mut chunk)? {
             return Ok(None);
+        }
+        let text = chunk.lines();
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        // An array may be one line, longer than others may be.
+        if !text.trim_ascii_start().starts_with(b"[") {
+            source.give_back(&mut chunk, 0);
+            source.read_by_lines(true);
+            source.next_chunk(&mut chunk)?;
         }
         let head = Self::of(chunk.lines());
         Ok((!head.0.is_empty()).then_some(head))
@@ -54,7 +64,7 @@ impl Head {
 
     /// The first lines of a text, without a byte order mark.
     pub(crate) fn of(text: &[u8]) -> Self {
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let lines = text.split(|&byte| byte == b'\n').take(MOST_ROWS + 1);
         let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let filled = lines.filter(|line| !line.is_empty());

@@ -238,6 +238,12 @@ impl Error {
         source.is_some_and(|source| source.is::<T>())
     }
 
+    /// What is wrong, without the place and the hint.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.0.reason
+    }
+
     /// The class of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

@@ -22,7 +22,7 @@ pub mod batch;
 pub mod cell;
 mod column;
 mod column_values;
-mod json;
+pub mod json;
 mod key_hash;
 mod levels;
 mod nodes;

@@ -73,6 +73,8 @@ pub struct Source {
     layers: Layers,
     /// The path of the current member of an archive.
     member: Option<String>,
+    /// Whether chunks end where lines do.
+    is_by_lines: bool,
     /// How far the current text has been read.
     text: TextState,
 }
@@ -106,7 +108,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Whole lines, each with its newline.
+    /// Whole lines, each with its newline; or a piece of the text, see [`Source::read_by_lines`].
     #[must_use]
     pub fn lines(&self) -> &[u8] {
         &self.text[..self.lines]
@@ -132,6 +134,7 @@ impl Source {
             location,
             layers: Layers::new(raw),
             member: None,
+            is_by_lines: true,
             text: TextState::default(),
         })
     }
@@ -146,6 +149,18 @@ impl Source {
     pub fn prefetch(&mut self) -> Result<()> {
         let begun = self.layers.top_mut().raw_mut().prefetch();
         begun.map_err(|error| at(error, &self.location))
+    }
+
+    /// Says whether chunks end where lines do, as they do by default. An array of JSON may be one line of any length: its
+    /// reader gives back what follows the last whole element.
+    pub fn read_by_lines(&mut self, is_by_lines: bool) {
+        self.is_by_lines = is_by_lines;
+        if is_by_lines {
+            // A piece that was given back may end within a line.
+            let pending = &self.text.pending[..self.text.given_back];
+            let last = memchr::memrchr(b'\n', pending);
+            self.text.given_back = last.map_or(0, |newline| newline + 1);
+        }
     }
 
     /// Reads the next whole lines into a chunk; returns false, and no lines, after the last one.
@@ -181,6 +196,12 @@ impl Source {
                 }
                 text.push(b'\n');
                 end = text.len();
+            }
+            if !self.is_by_lines && end > given_back {
+                *lines = end;
+                self.text.before += end as u64;
+                self.text.pending.clear();
+                return Ok(true);
             }
             // Text left from before has no newline, or it would have been in the last chunk. So only the
             // first line can be longer than a chunk.

@@ -136,7 +136,7 @@ struct Vote {
     may_be_name: bool,
 }
 
-/// The fields of a column, without the blanks around them.
+/// The fields of a column.
 #[derive(Clone)]
 pub(super) struct Column<'a> {
     /// The field in the first row.
@@ -150,6 +150,10 @@ pub(super) struct Column<'a> {
     /// A number that is kept as a text, and whether there are other texts.
     kept: Option<(KeptAsText, &'a str)>,
     has_texts: bool,
+    /// Whether the blanks around a field aren't part of it.
+    has_blanks: bool,
+    /// Whether all values are true or false, in any case.
+    are_booleans: bool,
     /// Whether the field in the first row recurs.
     recurs: bool,
     /// Whether another field is no name.
@@ -161,14 +165,16 @@ pub(super) struct Column<'a> {
 
 impl<'a> Column<'a> {
     /// A column with this field in the first row, which may be a name.
-    pub(super) fn new(first: &'a str) -> Self {
+    pub(super) fn new(first: &'a str, has_blanks: bool) -> Self {
         Self {
             first,
+            has_blanks,
             kinds: Kinds::ALL,
             nulls: [false; NULLS.len()],
             is_padded: false,
             kept: None,
             has_texts: false,
+            are_booleans: true,
             recurs: false,
             has_other: false,
             counts: true,
@@ -178,7 +184,7 @@ impl<'a> Column<'a> {
 
     /// Adds the field of another row, with the blanks around it.
     pub(super) fn add(&mut self, field: &'a str) {
-        let value = without_blanks(field);
+        let value = self.value(field);
         self.recurs |= value == self.first;
         self.counts = self.counts && value.parse() == Ok(self.others);
         self.others += 1;
@@ -188,14 +194,23 @@ impl<'a> Column<'a> {
         self.add_value(field);
     }
 
+    fn value(&self, field: &'a str) -> &'a str {
+        match self.has_blanks {
+            true => without_blanks(field),
+            false => field,
+        }
+    }
+
     /// Adds a field that is a value, with the blanks around it.
     pub(super) fn add_value(&mut self, field: &'a str) {
-        let value = without_blanks(field);
+        let value = self.value(field);
         self.is_padded |= value.len() < field.len();
         if let Some(null) = NULLS.iter().position(|null| *null == value) {
             self.nulls[null] = true;
         } else if !value.is_empty() {
             self.kinds.add(value);
+            let is_word = |word: &str| value.eq_ignore_ascii_case(word);
+            self.are_booleans = self.are_booleans && (is_word("true") || is_word("false"));
             if !self.has_texts && self.kinds.guess() == Guess::Text {
                 match KeptAsText::of(value) {
                     Some(why) => self.kept = self.kept.or(Some((why, value))),
@@ -213,6 +228,11 @@ impl<'a> Column<'a> {
     pub(super) fn nulls(&self) -> impl Iterator<Item = &'static str> {
         let spelled = NULLS.into_iter().zip(self.nulls);
         spelled.filter_map(|(null, is_there)| is_there.then_some(null))
+    }
+
+    /// Whether there are values, and all are true or false.
+    pub(super) fn are_booleans(&self) -> bool {
+        self.are_booleans && self.guess() == Guess::Text
     }
 
     /// Why values that all look like numbers are texts, and one of them.

@@ -39,6 +39,7 @@ impl<'a> Beginning<'a> {
         if !accepts_mark && !accepts_index && !is_by_name {
             return Ok(beginning);
         }
+        source.read_by_lines(!beginning.order.table.json.array);
         let mut chunk = Chunk::default();
         if !source.next_chunk(&mut chunk)? {
             return Ok(beginning);

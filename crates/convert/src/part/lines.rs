@@ -88,8 +88,10 @@ pub(super) struct Lines<'a> {
     header: bool,
     /// Comments before the header in earlier chunks.
     comments: u64,
-    /// Where the next chunk begins in an array of JSON, and in which line, from 0.
-    array: (ArrayPlace, u64),
+    /// Where the next chunk begins in an array of JSON.
+    array: ArrayPlace,
+    /// Lines of the array before the next chunk, and bytes of its line before it.
+    before: (u64, usize),
     /// Whether the current part has a header that was accepted.
     accepted_header: bool,
     /// Rows in a part, and how many more the current part may have; `None` if one part has all.
@@ -106,6 +108,7 @@ impl<'a> Lines<'a> {
         order: &'a FieldOrder,
         part_rows: Option<u64>,
     ) -> Self {
+        source.read_by_lines(!order.table.json.array);
         Self {
             source,
             order,
@@ -113,7 +116,8 @@ impl<'a> Lines<'a> {
             header: order.table.syntax == Syntax::QuotedCsv
                 || order.table.csv.header != Header::None,
             comments: 0,
-            array: (ArrayPlace::Start, 0),
+            array: ArrayPlace::Start,
+            before: (0, 0),
             accepted_header: false,
             part_rows,
             left: part_rows,
@@ -168,13 +172,12 @@ impl<'a> Lines<'a> {
                 is_first,
                 is_last: self.source.is_at_end(),
                 most,
-                array: self.array.0,
+                array: self.array,
             };
             let whole = records.split(chunk.lines(), self.order, splitting);
             if let Some(array) = records.array() {
-                let place = array.map_err(|(at, why)| self.no_array(chunk.lines(), at, why))?;
-                let lines = memchr::memchr_iter(b'\n', &chunk.lines()[..whole]).count();
-                self.array = (place, self.array.1 + lines as u64);
+                self.array = array.map_err(|(at, why)| self.no_array(chunk.lines(), at, why))?;
+                self.before = self.place_after(&chunk.lines()[..whole]);
             }
             let begun = whole..chunk.lines().len();
             let begun = (records.count() < most).then_some(begun);
@@ -190,7 +193,7 @@ impl<'a> Lines<'a> {
                 continue;
             }
             let is_over = match records.array() {
-                Some(_) => self.array.0 == ArrayPlace::Ended,
+                Some(_) => self.array == ArrayPlace::Ended,
                 None => self.order.table.syntax == Syntax::Json,
             };
             if is_over && records.count() == 0 {
@@ -222,7 +225,7 @@ impl<'a> Lines<'a> {
             return Err(self.misfit(b"", 0, "there is no header".to_owned()));
         }
         let is_array = self.order.table.json.array && self.left != Some(0);
-        match self.array.0 {
+        match self.array {
             ArrayPlace::Start if is_array => Err(self.no_array(b"", 0, NoArray::Start)),
             ArrayPlace::Opened | ArrayPlace::AfterElement if is_array => {
                 Err(self.no_array(b"", 0, NoArray::End))
@@ -231,14 +234,21 @@ impl<'a> Lines<'a> {
         }
     }
 
+    /// Lines before the end of a piece that the next chunk begins with, and bytes of its line before it.
+    fn place_after(&self, piece: &[u8]) -> (u64, usize) {
+        let (lines, column) = self.before;
+        let more = memchr::memchr_iter(b'\n', piece).count() as u64;
+        let last = memchr::memrchr(b'\n', piece);
+        let column = last.map_or(column + piece.len(), |newline| piece.len() - newline - 1);
+        (lines + more, column)
+    }
+
     /// The error for a text that isn't the array that its description says it is, at a byte of a chunk.
     fn no_array(&self, chunk: &[u8], at: usize, why: NoArray) -> Error {
-        let before = &chunk[..at];
-        let lines = memchr::memchr_iter(b'\n', before).count() as u64;
-        let start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+        let (lines, column) = self.place_after(&chunk[..at]);
         let error = Error::new(ErrorKind::Misfit, why.reason())
             .at(self.source.text_location())
-            .line(self.array.1 + lines + 1, Some((at - start) as u64 + 1))
+            .line(lines + 1, Some(column as u64 + 1))
             .field(&*self.order.table.name);
         match (why, Magic::of(chunk)) {
             (NoArray::Start, Some(magic)) => error.hint(magic.advice()),

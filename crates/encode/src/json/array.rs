@@ -12,7 +12,16 @@ use crate::splitting::{ArrayPlace, NoArray};
 ///
 /// # Errors
 /// The byte where the text is no array, and why it isn't.
-pub(super) fn split(
+///
+/// ```
+/// use tracelake_encode::json::split_array;
+/// use tracelake_encode::syntax::ArrayPlace;
+///
+/// let (mut place, mut elements) = (ArrayPlace::Start, Vec::new());
+/// split_array(b"[{}, 5]", &mut place, true, u64::MAX, &mut elements).unwrap();
+/// assert_eq!(elements, [1..3, 5..6]);
+/// ```
+pub fn split(
     chunk: &[u8],
     place: &mut ArrayPlace,
     is_last: bool,

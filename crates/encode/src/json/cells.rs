@@ -134,7 +134,7 @@ impl<'a> JsonReader<'a> {
 
     /// The unparsed names and values of an object.
     fn pairs(&self, text: &'a str) -> Result<Vec<(&'a str, &'a str)>, Reject> {
-        let Pairs(raw) = self.parse(text, Fault::NotStruct)?;
+        let Members(raw) = self.parse(text, Fault::NotStruct)?;
         let pairs = raw
             .into_iter()
             .map(|(name, value)| (name.get(), value.get()));
@@ -283,14 +283,31 @@ fn string(json: &str) -> Result<std::borrow::Cow<'_, str>, Fault> {
     }
 }
 
-/// The unparsed names and values of an object.
-struct Pairs<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+/// The names and values of an object, as they are written.
+///
+/// # Errors
+/// If the text is no object.
+///
+/// ```
+/// let members = tracelake_encode::json::members(r#"{"a": 1.0, "b": [2]}"#).unwrap();
+/// assert_eq!(members, [("\"a\"", "1.0"), ("\"b\"", "[2]")]);
+/// ```
+pub fn members(text: &str) -> serde_json::Result<Vec<(&str, &str)>> {
+    let Members(members) = serde_json::from_str(text)?;
+    let texts = members
+        .into_iter()
+        .map(|(name, value)| (name.get(), value.get()));
+    Ok(texts.collect())
+}
 
-impl<'de> Deserialize<'de> for Pairs<'de> {
+/// The unparsed names and values of an object.
+struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
         impl<'de> Visitor<'de> for Object {
-            type Value = Pairs<'de>;
+            type Value = Members<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -301,7 +318,7 @@ impl<'de> Deserialize<'de> for Pairs<'de> {
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(Pairs(pairs))
+                Ok(Members(pairs))
             }
         }
         deserializer.deserialize_map(Object)

@@ -10,6 +10,8 @@ mod direct;
 mod records;
 mod stops;
 
+pub use array::split as split_array;
+pub use cells::members;
 pub(crate) use records::JsonRecords;
 
 #[cfg(test)]

@@ -413,7 +413,8 @@ Examples:
   tracelake schema {0} --as duckdb > views.sql
   tracelake schema lake --as duckdb > views.sql
   tracelake schema {0} --as checks > checks.sql
-  tracelake schema --new sample.csv > my-trace.toml", example_name()))]
+  tracelake schema --new sample.csv > my-trace.toml
+  tracelake schema --new downloads > my-trace.toml", example_name()))]
 pub(crate) struct SchemaArgs {
     #[arg(value_name = "TRACE|LAKE", value_parser = trace, help = format!(
         "Name of the trace: {}; or a description of another trace, for example ./my-trace.toml; or a lake, whose files \
@@ -424,8 +425,8 @@ pub(crate) struct SchemaArgs {
     /// One of its tables [default: all]
     #[arg(value_name = "TABLE", value_parser = name)]
     table: Option<String>,
-    /// Draft the description of a new trace from a CSV file with rows of one of its tables
-    #[arg(long, value_name = "SAMPLE", conflicts_with_all = ["trace", "table", "form"])]
+    /// Draft the description of a new trace from a file of CSV, JSON or Parquet, or from a directory or an archive of them
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["trace", "table", "form"])]
     pub(crate) new: Option<PathBuf>,
     /// Print the JSON Schema of descriptions, by which editors complete and check them
     #[arg(long, conflicts_with_all = ["trace", "table", "form", "new"])]
