@@ -8,7 +8,6 @@ use tracelake_core::words::several;
 use tracelake_schema::description::{ADDED_COLUMNS, MAX_BYTES, is_printable, snake_case};
 use tracelake_schema::trace_names;
 
-use super::files::Files;
 use super::misfit;
 use crate::discover::{CHECKSUMS, SCHEMA_CSV};
 
@@ -46,6 +45,58 @@ pub(super) struct Column {
     pub(super) format: Option<&'static str>,
     /// The fields of a struct, or the item of a list.
     pub(super) fields: Vec<Column>,
+}
+
+/// The name of a table and how its files are found.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// The name of the table.
+    pub(super) name: String,
+    /// Its files, in words.
+    pub(super) shown: String,
+    /// The lines of `[[table]]` that say how they are named.
+    pub(super) lines: String,
+    /// `[table.captures]`, if their names have some.
+    pub(super) captures: String,
+    pub(super) notes: Vec<String>,
+    /// The columns of the captures.
+    pub(super) columns: Vec<Column>,
+}
+
+impl Files {
+    /// One file that is cut into parts.
+    pub(super) fn whole(file: &str) -> Self {
+        let mut files = Self::of(
+            file,
+            "files = \"whole\"  # guess: one file; see `names` for several\n",
+        );
+        if found(file).is_none() {
+            "a file".clone_into(&mut files.shown);
+            files.notes.push(
+                "In a directory, convert doesn't find a file of this name. Name the file itself as SRC, or rename it."
+                    .to_owned(),
+            );
+        }
+        files
+    }
+
+    /// One file that is a part.
+    pub(super) fn named(file: &str) -> Self {
+        Self::of(
+            file,
+            "files = \"named\"  # guess: one part; see `names` for several\n",
+        )
+    }
+
+    fn of(file: &str, lines: &str) -> Self {
+        let names = found(file).map(|file| format!("names = [{}]\n", quoted(file)));
+        Self {
+            name: identifier(stem(file)).unwrap_or_else(|| "table".to_owned()),
+            shown: file.to_owned(),
+            lines: lines.to_owned() + &names.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
 }
 
 /// The description of some tables from a source of this name, which may be an archive of a size.

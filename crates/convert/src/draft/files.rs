@@ -9,7 +9,7 @@ use tracelake_location::{Listing, Location, LocationKind};
 use tracelake_schema::uncompressed;
 use tracelake_source::{Source, is_archive_name, zipped_files};
 
-use super::description::{self, Column, Table, found, identifier, stem};
+use super::description::{self, Files, Table, found};
 use super::paths::{self, Path};
 use super::{is_parquet, misfit, of_text, parquet};
 
@@ -23,58 +23,6 @@ const MOST_LEFT_OUT: usize = 20;
 
 /// Endings of the names of tables.
 const TABLES: [&str; 6] = [".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"];
-
-/// The name of a table and how its files are found.
-#[derive(Debug, Default)]
-pub(super) struct Files {
-    /// The name of the table.
-    pub(super) name: String,
-    /// Its files, in words.
-    pub(super) shown: String,
-    /// The lines of `[[table]]` that say how they are named.
-    pub(super) lines: String,
-    /// `[table.captures]`, if their names have some.
-    pub(super) captures: String,
-    pub(super) notes: Vec<String>,
-    /// The columns of the captures.
-    pub(super) columns: Vec<Column>,
-}
-
-impl Files {
-    /// One file that is cut into parts.
-    pub(super) fn whole(file: &str) -> Self {
-        let mut files = Self::of(
-            file,
-            "files = \"whole\"  # guess: one file; see `names` for several\n",
-        );
-        if found(file).is_none() {
-            "a file".clone_into(&mut files.shown);
-            files.notes.push(
-                "In a directory, convert doesn't find a file of this name. Name the file itself as SRC, or rename it."
-                    .to_owned(),
-            );
-        }
-        files
-    }
-
-    /// One file that is a part.
-    pub(super) fn named(file: &str) -> Self {
-        Self::of(
-            file,
-            "files = \"named\"  # guess: one part; see `names` for several\n",
-        )
-    }
-
-    fn of(file: &str, lines: &str) -> Self {
-        let names = found(file).map(|file| format!("names = [{}]\n", description::quoted(file)));
-        Self {
-            name: identifier(stem(file)).unwrap_or_else(|| "table".to_owned()),
-            shown: file.to_owned(),
-            lines: lines.to_owned() + &names.unwrap_or_default(),
-            ..Self::default()
-        }
-    }
-}
 
 /// Files whose paths have the same shape, with the table that the first of them has.
 struct Group {

@@ -23,8 +23,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Location, LocationKind};
 use tracelake_source::{Chunk, Magic, Source, read_start};
 
-use description::Table;
-use files::Files;
+use description::{Files, Table};
 
 /// The most bytes of a text that are looked at, and the most lines, but for the last chunk.
 const MOST_BYTES_SEEN: usize = 32 << 20;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tracelake_core::words::several;
 use tracelake_schema::description::snake_case;
 
-use super::description::{Column, found, identifier, quoted};
-use super::files::Files;
+use super::description::{Column, Files, found, identifier, quoted};
 
 /// The most files of a table that a draft numbers.
 const MOST_PARTS: u64 = 1_000_000;
