@@ -10,8 +10,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
 use tracelake_testkit::{
-    Run, Score, Scratch, convert, ensure, gzip, manifest, read_output, run, shared, value_text,
-    verify_well,
+    Run, Score, Scratch, convert, ensure, finished_lake, gzip, manifest, read_output, run, shared,
+    value_text, verify_well,
 };
 
 use super::archives::zip;
@@ -634,6 +634,15 @@ fn what_has_no_table_is_refused() {
     scratch.file("notes.bin", &tar_gz(&[("a.csv", "a,b\n1,2\n")]));
     draft(&scratch.src().join("notes.bin")).refuses(4, "is an archive without the name of one");
     draft(&scratch.src().join("absent")).exits(1);
+    draft(finished_lake()).refuses(4, "is a lake, which has a description");
+    scratch.file("a{b}/c.csv", b"a,b\n1,2\n");
+    scratch.file("SHA256SUM", b"");
+    let drafted = draft(&scratch.src());
+    drafted.refuses(4, "has no file of a table");
+    scratch.file("d.csv", b"a,b\n1,2\n");
+    let drafted = draft(&scratch.src());
+    drafted.shows("# guess: a{b}/c.csv is left out: a description can't have its name.");
+    assert!(!drafted.stdout.contains("SHA256SUM"));
 }
 
 /// Heads of published files of JSON and of quoted CSV: every row is read, and `verify` reads the same.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tracelake_core::Context;
 use tracelake_core::error::{ErrorKind, Result, escape};
 use tracelake_core::words::several;
+use tracelake_lake::HOME;
 use tracelake_location::{Listing, Location, LocationKind};
 use tracelake_schema::uncompressed;
 use tracelake_source::{Source, is_archive_name, zipped_files};
@@ -12,6 +13,7 @@ use tracelake_source::{Source, is_archive_name, zipped_files};
 use super::description::{self, Files, Table, found};
 use super::paths::{self, Path};
 use super::{is_parquet, misfit, of_text, parquet};
+use crate::discover::{CHECKSUMS, SCHEMA_CSV};
 
 /// The most files of a directory or an archive, directories in one another, and tables.
 const MOST_FILES: usize = 100_000;
@@ -23,6 +25,11 @@ const MOST_LEFT_OUT: usize = 20;
 
 /// Endings of the names of tables.
 const TABLES: [&str; 6] = [".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet"];
+
+/// Whether a file of this name is beside tables: what programs hide, and what `convert` reads of a source.
+fn is_beside(name: &str) -> bool {
+    name.starts_with('.') || [SCHEMA_CSV, CHECKSUMS].contains(&name)
+}
 
 /// Files whose paths have the same shape, with the table that the first of them has.
 struct Group {
@@ -48,6 +55,10 @@ impl Groups {
                 &reason,
                 "name a file of one table, or a directory with fewer",
             ));
+        }
+        if !path.split('/').all(|name| found(name).is_some()) {
+            self.leave_out(path, "a description can't have its name");
+            return Ok(());
         }
         let name = uncompressed(path);
         let cut = Path::of(name);
@@ -179,7 +190,11 @@ pub(super) fn of_directory(context: &Context, directory: &Location) -> Result<St
             };
             let is_deep = path.matches('/').count() >= MOST_DIRECTORIES;
             match entry.kind {
-                _ if found(&entry.name).is_none() => {}
+                _ if is_beside(&entry.name) => {}
+                LocationKind::Directory if entry.name == HOME => {
+                    let hint = "tracelake schema LAKE shows its tables";
+                    return Err(misfit("is a lake, which has a description", hint));
+                }
                 LocationKind::Directory if !is_deep => open.push(path),
                 LocationKind::File { .. } => {
                     let file = directory.join(&path);
@@ -233,7 +248,7 @@ pub(super) fn of_archive(context: &Context, mut source: Source) -> Result<String
     }
     while let Some(member) = source.next_member()? {
         let last = member.path.rsplit('/').next().unwrap_or_default();
-        if !member.is_file || found(last).is_none() || is_zip && is_parquet_name(&member.path) {
+        if !member.is_file || is_beside(last) || is_zip && is_parquet_name(&member.path) {
             continue;
         }
         let path = member.path.trim_start_matches("./");

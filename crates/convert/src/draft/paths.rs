@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tracelake_core::words::several;
 use tracelake_schema::description::snake_case;
 
-use super::description::{Column, Files, found, identifier, quoted};
+use super::description::{Column, Files, identifier, quoted};
 
 /// The most files of a table that a draft numbers.
 const MOST_PARTS: u64 = 1_000_000;
@@ -276,67 +276,77 @@ pub(super) fn files(paths: &[Path], is_cut: bool, in_archive: bool) -> Result<Fi
             }
         }
         slots => {
-            if slots.len() > MOST_CAPTURES {
-                return Err(format!(
-                    "their names differ in more than {MOST_CAPTURES} places"
-                ));
-            }
-            files.captures = "\n[table.captures]\n".to_owned();
-            let mut combinations = 1_u64;
-            let mut taken: BTreeSet<String> = ["n", "total", "date"].map(str::to_owned).into();
-            for slot in slots {
-                let name = capture_name(&flat[0], slot, &taken);
-                let (values, are_numbers) = slot.listed()?;
-                files.captures += &format!("{name} = {values}\n");
-                braces.insert(slot.at, format!("{{{name}}}"));
-                files.columns.push(column(&name, are_numbers));
-                taken.insert(name);
-                combinations = combinations.saturating_mul(slot.values.len() as u64);
-            }
-            if combinations > MOST_PARTS {
-                return Err(format!(
-                    "their names have more than {MOST_PARTS} combinations of values"
-                ));
-            }
-            if combinations != paths.len() as u64 {
-                if in_archive {
-                    return Err("not every value in their names occurs with every other, and they are in an archive".to_owned());
-                }
-                after += &format!("sparse = true\nparts = {}\n", paths.len());
-            }
+            after += &capture(
+                slots,
+                &flat[0],
+                paths.len(),
+                in_archive,
+                &mut files,
+                &mut braces,
+            )?
         }
-    }
-    let mut name = String::new();
-    let mut at = 0;
-    for (number, pieces) in path.0.iter().enumerate() {
-        if number > 0 {
-            name.push('/');
-        }
-        let mut text = String::new();
-        let mut plain = String::new();
-        for piece in pieces {
-            match braces.get(&at) {
-                Some(braces) => text += braces,
-                None => {
-                    text += piece.text();
-                    plain += piece.text();
-                }
-            }
-            at += 1;
-        }
-        if !text.starts_with('{') && found(&text).is_none() && found(&plain).is_none() {
-            return Err("a description can't have their names".to_owned());
-        }
-        name += &text;
     }
     if path.0.len() > MOST_CAPTURES + 1 {
         return Err(format!("they are in more than {MOST_CAPTURES} directories"));
     }
+    let name = pattern(path, &braces);
     if slots.is_empty() {
         files.shown.clone_from(&name);
     }
     files.lines = format!("{lines}names = [{}]\n{after}", quoted(&name));
     Ok(files)
+}
+
+/// Makes a capture of each place where paths differ; returns what the table says of their combinations.
+fn capture(
+    slots: &[Slot<'_>],
+    path: &[&Piece],
+    count: usize,
+    in_archive: bool,
+    files: &mut Files,
+    braces: &mut BTreeMap<usize, String>,
+) -> Result<String, String> {
+    if slots.len() > MOST_CAPTURES {
+        return Err(format!(
+            "their names differ in more than {MOST_CAPTURES} places"
+        ));
+    }
+    files.captures = "\n[table.captures]\n".to_owned();
+    let mut combinations = 1_u64;
+    let mut taken: BTreeSet<String> = ["n", "total", "date"].map(str::to_owned).into();
+    for slot in slots {
+        let name = capture_name(path, slot, &taken);
+        let (values, are_numbers) = slot.listed()?;
+        files.captures += &format!("{name} = {values}\n");
+        braces.insert(slot.at, format!("{{{name}}}"));
+        files.columns.push(column(&name, are_numbers));
+        taken.insert(name);
+        combinations = combinations.saturating_mul(slot.values.len() as u64);
+    }
+    match combinations == count as u64 {
+        _ if combinations > MOST_PARTS => Err(format!(
+            "their names have more than {MOST_PARTS} combinations of values"
+        )),
+        true => Ok(String::new()),
+        false if in_archive => Err(
+            "some values in their names have no file together, which only a directory may have"
+                .to_owned(),
+        ),
+        false => Ok(format!("sparse = true\nparts = {count}\n")),
+    }
+}
+
+/// A path with braces in the place of some of its pieces.
+fn pattern(path: &Path, braces: &BTreeMap<usize, String>) -> String {
+    let mut at = 0;
+    let names = path.0.iter().map(|pieces| {
+        let texts = pieces.iter().map(|piece| {
+            at += 1;
+            braces.get(&(at - 1)).map_or(piece.text(), |text| text)
+        });
+        texts.collect::<String>()
+    });
+    names.collect::<Vec<_>>().join("/")
 }
 
 /// The place of the digits that say how many files there are, as in `part-00017-of-00500`.
