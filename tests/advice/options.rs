@@ -226,14 +226,11 @@ pub(super) const ADVICE: &[Advice] = &[
         "convert SRC OUT --trace DIR/weather.toml#weather-3",
         "convert SRC OUT --trace DIR/weather.toml#weather-2",
     ),
-    retype(
-        "unpack it, and name a file of one table",
-        |s| {
-            s.file("x.zip", b"PK\x03\x04");
-            s.file("x.csv", b"4,a\n");
-        },
-        "schema --new SRC/x.zip",
-        "schema --new SRC/x.csv",
+    change(
+        "name a file with rows of CSV, JSON or Parquet",
+        |s| s.file("README", b"Read me.\n"),
+        "schema --new SRC",
+        |s| s.file("x.csv", b"4,a\n"),
     ),
     retype(
         "name a file with some rows",
