@@ -98,7 +98,10 @@ fn path(trace: &Trace, table: &Table, part: u32, options: &Options) -> String {
             let named = table.naming.name_of(part, parts_of(table, parts));
             named.unwrap_or_else(|| format!("{name}-{part}.{extension}"))
         }
-        Files::Whole | Files::Derived if trace.archives.is_empty() => format!("{name}.{extension}"),
+        Files::Whole | Files::Derived if trace.archives.is_empty() => {
+            let named = table.naming.name_of(0, 1);
+            named.unwrap_or_else(|| format!("{name}.{extension}"))
+        }
         Files::Whole | Files::Derived => format!("{name}.tar.gz"),
     }
 }

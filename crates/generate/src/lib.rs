@@ -3,7 +3,8 @@
 //! [`generate`] simulates a cluster of machines, jobs and tasks in windows of 300 seconds and writes all
 //! tables of a trace in parallel, with the file names, fields and marginal distributions of the published
 //! trace. Traces whose rows are grouped instead of ordered by time come from a simulated fleet: machine by
-//! machine, container by container and job by job. The catalog maps columns to quantities of the
+//! machine, container by container and job by job. Simple rows, such as those of requests, are drawn on their own, see
+//! `rows.rs`. The catalog maps columns to quantities of the
 //! simulation; this crate knows no trace.
 //!
 //! The bytes depend only on the trace, the options and the versions of this crate, its compressor and its writer of
@@ -27,6 +28,7 @@ mod parquet_leaf;
 mod profile;
 mod random;
 mod row;
+mod rows;
 mod scheduler;
 mod table;
 mod usage;
@@ -115,8 +117,20 @@ pub fn generate(
     options: &Options,
 ) -> Result<Summary> {
     let plan = Plan::new(options)?;
-    let (mut tables, inboxes) = TableWriters::of(context, trace, options.seed)?;
     check_form(trace, options.form)?;
+    if trace
+        .tables
+        .iter()
+        .all(|table| table.synthetic == rows::ROWS)
+    {
+        let replaced = layout::prepare(trace, out, options)?;
+        let facts = rows::write(context, trace, out, options)?;
+        if context.is_cancelled() {
+            return Err(unfinished(out, context));
+        }
+        return summary(trace, out, options, replaced, &facts);
+    }
+    let (mut tables, inboxes) = TableWriters::of(context, trace, options.seed)?;
     let replaced = layout::prepare(trace, out, options)?;
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
@@ -140,7 +154,18 @@ pub fn generate(
         simulated.map_err(|Stopped| unfinished(out, context))?;
         Ok(facts)
     })?;
-    layout::describe(trace, out, options, &facts)?;
+    summary(trace, out, options, replaced, &facts)
+}
+
+/// Writes what describes the files, and sums them up.
+fn summary(
+    trace: &Trace,
+    out: &Path,
+    options: &Options,
+    replaced: bool,
+    facts: &[FileFact],
+) -> Result<Summary> {
+    layout::describe(trace, out, options, facts)?;
     layout::finish(out)?;
     let summaries = trace.tables.iter().map(|table| {
         let own = || facts.iter().filter(|fact| fact.table == table.name);
