@@ -1,11 +1,15 @@
-//! `generate` that is stopped: what it leaves, and what the next run makes of it.
+//! `generate` that is stopped: what it leaves, and what the next run makes of it. And rows that are drawn on their own.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tracelake_testkit::{Scratch, assert_same_tree, ended, program, run, trace, tree};
+use tracelake_schema::{TRACES, Trace};
+use tracelake_testkit::{
+    Scratch, assert_same_tree, ended, manifest, program, run, trace, tree, verify_well,
+};
 
 fn generate(out: &Path, rows: &str) -> tracelake_testkit::Run {
     run([
@@ -87,5 +91,35 @@ fn a_url_and_an_unreplaced_home_are_refused() {
         let made = generate(Path::new(out), "50");
         assert_eq!(made.code, 2, "{out}: {}", made.stderr);
         assert!(!Path::new(out).exists(), "{out}");
+    }
+}
+
+/// Traces whose rows are drawn column by column: recognised, converted, equal to the source, and the same again.
+#[test]
+fn drawn_traces_are_read_as_published_ones() {
+    let is_drawn = |trace: &&&Arc<Trace>| trace.tables.iter().all(|it| it.synthetic == "rows");
+    let drawn: Vec<&Arc<Trace>> = TRACES.iter().filter(|trace| is_drawn(&trace)).collect();
+    assert!(drawn.len() >= 8);
+    for trace in drawn {
+        let scratch = Scratch::new();
+        let size = ["--parts", "2", "--rows", "300"];
+        tracelake_testkit::generate(&trace.name, &scratch.src(), &size);
+        scratch.convert_well(&[]);
+        let lake = manifest(&scratch.out());
+        assert_eq!(lake["trace"], trace.name);
+        assert_eq!(lake["synthetic"], true);
+        for table in lake["tables"].as_array().unwrap() {
+            assert_eq!(table["rows"], 300, "{}: {}", trace.name, table["name"]);
+        }
+        verify_well(&scratch.out(), &scratch.src());
+        let again = scratch.path().join("again");
+        tracelake_testkit::generate(&trace.name, &again, &size);
+        assert_same_tree(&tree(&again), &tree(&scratch.src()), &trace.name);
+        if trace.tables[0].requests.is_some() {
+            let file = scratch.path().join("requests.jsonl");
+            let [lake, file] = [scratch.out(), file].map(|path| path.to_str().unwrap().to_owned());
+            run(["export", &lake, &file, "--as", "mooncake"]).well();
+            assert_eq!(fs::read_to_string(file).unwrap().lines().count(), 300);
+        }
     }
 }

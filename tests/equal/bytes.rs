@@ -9,8 +9,8 @@ use std::process::Command;
 use tracelake_schema::TRACES;
 use tracelake_testkit::rows::Dice;
 use tracelake_testkit::{
-    Scratch, assert_same_tree, committed_sample, convert, ended, generate, heads, output_path,
-    program, read_output, row_groups, run, shared, tree, verify_well,
+    Scratch, assert_same_tree, committed_sample, convert, ended, generate, heads, is_simulated,
+    output_path, program, read_output, row_groups, run, shared, tree, verify_well,
 };
 
 type Tree = Option<BTreeMap<String, Option<Vec<u8>>>>;
@@ -286,7 +286,7 @@ fn row_groups_are_as_small_as_asked_for() {
     for trace in TRACES
         .iter()
         .rev()
-        .filter(|trace| trace.tables.iter().all(|table| !table.synthetic.is_empty()))
+        .filter(|trace| is_simulated(trace))
         .filter(|trace| families.insert(&trace.family))
     {
         // The largest table comes last.

@@ -16,7 +16,9 @@ use tempfile::TempDir;
 use tracelake_schema::{TRACES, Trace};
 
 use self::facts::{Facts, differences, of_lake};
-use tracelake_testkit::{committed_sample, convert, copy, generate, gzip, part_path, table, tree};
+use tracelake_testkit::{
+    committed_sample, convert, copy, generate, gzip, is_simulated, part_path, table, tree,
+};
 
 /// Set by `cargo xtask golden --update`.
 const UPDATE: &str = "TRACELAKE_GOLDEN_UPDATE";
@@ -45,10 +47,9 @@ fn facts_of(source: &Path, trace: Option<&Trace>, format: &str) -> Facts {
     of_lake(&out)
 }
 
-/// Generates a trace, where all of its tables can be.
+/// Generates a trace, if a simulation makes all of its tables.
 fn generated(trace: &Trace) -> Option<TempDir> {
-    let possible = trace.tables.iter().all(|table| !table.synthetic.is_empty());
-    if !possible {
+    if !is_simulated(trace) {
         return None;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -319,9 +319,17 @@ mod tests {
     /// a seed, so a trace changes only on purpose, and `cargo xtask golden --update` follows.
     const TRACES_OF_SEED_7: &[&str] = &[
         "8196b59246f6aaf5e68f59ca7ad72c5bac7913aed7da92b72461e30dac544d73",
+        "ae1b9e7c6eeede1a8eb6f8cc9a787880ab41765b0af0f941a21f211281763d73",
+        "f1382dfb4a2b91f928661000d6cb001d37e5ca68075eca68a07414f25e594f74",
+        "416f4c0eb9ac2cd03abac37434c725c37564954b8eafaf13bed6471ef2efb079",
+        "9f166061c7d38653f75447b52f074f854c07abc951d653301af13f93874720e6",
         "57d1c1476c178977d76b29e5ab8404a737de8ddd57e07329630fde23a7aaf8ac",
+        "dbfcee0e1e0f4cc7bb2ab347db616d4f9936cf87bd647c27ed7a72e1d594b8b7",
         "cf987be8d34e9a0b2270fe4292c8f59922a0347519f9e3bdb083754978ca8e75",
         "3297ff84cd4944ace455316351ad3057598661d9a1116b6fd64b02e796f52672",
+        "8b586f0e813b704336dcd13ec7b2a57952048b9d17ea4de79150397b825083fc",
+        "4160f32119e196c627d7e32f9d3550da017986f870de53ca6a7acf1454064a9e",
+        "93efe18ae6d6de9360e6de3dfad049dc630f68cfd0f231d4aa791aad653d2896",
     ];
 
     #[test]

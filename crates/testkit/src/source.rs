@@ -21,6 +21,12 @@ pub fn trace() -> &'static Arc<Trace> {
     TRACES.iter().find(|trace| trace.in_parts()).unwrap()
 }
 
+/// Whether a simulation makes all tables of a trace. Other rows are drawn on their own.
+pub fn is_simulated(trace: &Trace) -> bool {
+    let mut tables = trace.tables.iter();
+    tables.all(|table| !["", "rows"].contains(&&*table.synthetic))
+}
+
 /// One of its tables.
 pub fn table(name: &str) -> &'static Arc<Table> {
     trace().table(name).unwrap()
