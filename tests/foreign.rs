@@ -11,7 +11,7 @@ use tracelake_schema::TRACES;
 use tracelake_testkit::{Score, ensure};
 
 /// How many files are made for each table.
-const FILES: u64 = 200;
+const FILES: u64 = 60;
 
 /// Random numbers (splitmix64).
 struct Random(u64);
