@@ -1,4 +1,4 @@
-//! The files of a release, at the top of a lake.
+//! The files of a release, at the top of a lake, and the Delta logs in the directories of its tables.
 //!
 //! While they are written, a copy of the next [`SUMS`] is in the lake's home. So whatever is there of a release is named
 //! with its digest in one of the two, and a file of such a name that isn't of a release, or was edited, is known as such
@@ -17,7 +17,8 @@ use crate::backend::waits::TRIALS;
 use crate::backend::{Backend, Hold, Stored, backend};
 use crate::conditional::refused;
 use crate::look::Lake;
-use crate::manifest::{self, FileFacts};
+use crate::manifest::{self, FileFacts, Manifest};
+use crate::outputs::delta_logs;
 use crate::session::Session;
 
 /// The digests of all files of a released lake, as `sha256sum` writes them.
@@ -70,17 +71,30 @@ pub fn release_sums(root: &Location) -> Result<Option<String>> {
     sums_at(&*backend(root), SUMS)
 }
 
+/// The Delta logs that are there, of those that a release of this lake can have.
+///
+/// # Errors
+/// When the disk or the store fails.
+pub fn existing_delta_logs(root: &Location, manifest: &Manifest) -> Result<Vec<String>> {
+    let found = backend(root).look_up(&delta_logs(manifest))?;
+    Ok(found.into_iter().map(|file| file.path).collect())
+}
+
+/// Whether the text of [`SUMS`] names a file.
+#[must_use]
+pub fn names(sums: &str, path: &str) -> bool {
+    let end = sums_line("", path);
+    sums.lines().any(|line| line.ends_with(&end))
+}
+
 /// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.
 fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
     let Some(found) = read_file(backend, name)? else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&found.bytes).into_owned();
-    let named = |path: &str| {
-        let end = sums_line("", path);
-        text.lines().any(|line| line.ends_with(&end))
-    };
-    let ours = RELEASE.into_iter().chain([MANIFEST]).all(named);
+    let mut files = RELEASE.into_iter().chain([MANIFEST]);
+    let ours = files.all(|path| names(&text, path));
     Ok(ours.then_some(text))
 }
 
@@ -114,13 +128,13 @@ impl Releasing {
     /// # Errors
     /// [`ErrorKind::Refused`] when a file of such a name is not of a release, or was edited; when a run has changed the
     /// lake; when the disk or the store fails.
-    pub fn put(mut self, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
+    pub fn put(mut self, sums: &str, files: &[(String, Vec<u8>)], manifest: Digest) -> Result<()> {
         put(&self.0.lake, sums, files, manifest)?;
         self.0.leave(None)
     }
 }
 
-fn put(lake: &Lake, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
+fn put(lake: &Lake, sums: &str, files: &[(String, Vec<u8>)], manifest: Digest) -> Result<()> {
     let (backend, root) = (&*lake.backend, lake.root());
     let known = [sums_at(backend, SUMS)?, sums_at(backend, PENDING)?];
     for (name, bytes) in files {

@@ -35,6 +35,7 @@ pub mod release;
 mod release_files;
 mod released;
 mod selected;
+pub mod since;
 mod sources;
 mod statistics;
 mod text;

@@ -4,11 +4,14 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
+use tracelake_core::settings::Settings;
 use tracelake_core::words::for_shell;
-use tracelake_lake::{Releasing, beyond, manifest_facts, read_manifest};
+use tracelake_lake::{
+    Releasing, beyond, delta_logs, existing_delta_logs, manifest_facts, read_manifest,
+};
 use tracelake_location::Location;
 
-use crate::release_files::{Completeness, completeness, release_files};
+use crate::release_files::{Completeness, DeltaLogs, completeness, release_files};
 use crate::{Verdict, known_trace, manifest_of, verify_lake};
 
 /// Gaps that a lake may have and still be released; the card names them.
@@ -21,15 +24,25 @@ pub struct Allow {
     pub missing: bool,
 }
 
+/// How a lake is released.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct ReleaseOptions {
+    /// The gaps that it may have.
+    pub allow: Allow,
+    /// Whether each table gets a Delta log. If there is one, all are made again in any case.
+    pub delta: bool,
+}
+
 /// Verifies a lake and writes the files of its release. If anything is wrong with the lake, nothing is
 /// written, and [`Verdict::findings`] has what is wrong.
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
-/// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
+/// tracelake works on it, if it lacks what `options` don't allow, or if a release would replace
 /// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails;
 /// [`ErrorKind::Stopped`] once the context is cancelled.
-pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdict> {
+pub fn release(context: &Context, root: &Location, options: ReleaseOptions) -> Result<Verdict> {
     let root = &root.within(context);
     manifest_of(root)?;
     let releasing = Releasing::begin(context, root)?;
@@ -48,10 +61,24 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
             .at(root)
             .hint("release it with that version, or convert again with this one"));
     }
-    check_complete(root, &completeness(&trace, &manifest), allow)?;
+    if options.delta && delta_logs(&manifest).is_empty() {
+        let Settings { layout, format, .. } = manifest.origin.options;
+        let reason = format!(
+            "--delta needs --layout hive and --format parquet, and the lake has {layout} and {format}"
+        );
+        return Err(Error::new(ErrorKind::Usage, reason)
+            .at(root)
+            .hint("leave --delta out, or convert again into another directory"));
+    }
+    check_complete(root, &completeness(&trace, &manifest), options.allow)?;
     let verdict = verify_lake(context, root, manifest, &trace, None, None)?;
     if verdict.is_ok() {
-        let release = release_files(&trace, &verdict.manifest, &manifest_file)?;
+        let has_logs = || existing_delta_logs(root, &verdict.manifest);
+        let logs = match options.delta || !has_logs()?.is_empty() {
+            true => DeltaLogs::All,
+            false => DeltaLogs::None,
+        };
+        let release = release_files(&trace, &verdict.manifest, &manifest_file, logs)?;
         releasing.put(&release.sums, &release.files, manifest_file.sha256)?;
         if !beyond(root, &verdict.manifest)?.uncommitted.is_empty() {
             let lake = for_shell(root);

@@ -5,13 +5,14 @@ use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::{
-    CROISSANT, RELEASE, STALE, SUMS, file_facts, is_stale, manifest_facts, release_sums,
+    CROISSANT, RELEASE, STALE, SUMS, delta_logs, existing_delta_logs, file_facts, is_stale,
+    manifest_facts, names, release_sums,
 };
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 use super::finding::corrupt;
-use crate::release_files::{release_files, sums};
+use crate::release_files::{DeltaLogs, release_files, sums};
 
 /// The hint for a file of a release that has changed.
 const AGAIN: &str = "run release again to restore it";
@@ -26,28 +27,42 @@ pub(super) fn verify_release(
     trace: &Trace,
     manifest: &Manifest,
 ) -> Result<Vec<Error>> {
+    let logs = existing_delta_logs(root, manifest)?;
+    let unlisted = |path: &str, reason: String| corrupt(reason).at(root.join(path)).hint(AGAIN);
     let Some(found) = release_sums(root)? else {
-        let path = root.join(CROISSANT);
-        if path.is_there()? {
-            let finding = corrupt(format!("there is no {SUMS} that names it"));
-            return Ok(vec![finding.at(path).hint(AGAIN)]);
+        let mut paths = logs;
+        if root.join(CROISSANT).is_there()? {
+            paths.push(CROISSANT.to_owned());
         }
-        return Ok(Vec::new());
+        let paths = paths.iter();
+        let reason = || format!("there is no {SUMS} that names it");
+        return Ok(paths.map(|path| unlisted(path, reason())).collect());
     };
+    let others = logs.iter().filter(|path| !names(&found, path));
+    let mut findings: Vec<Error> = others
+        .map(|path| unlisted(path, format!("{SUMS} doesn't name it")))
+        .collect();
     let manifest_file = manifest_facts(context, root)?;
     if is_stale(root, manifest_file.sha256)? == Some(true) {
         context.warn(STALE);
-        return Ok(Vec::new());
+        return Ok(findings);
     }
+    let mut logs = delta_logs(manifest);
+    let made = match logs.iter().any(|path| names(&found, path)) {
+        true => DeltaLogs::All,
+        false => {
+            logs.clear();
+            DeltaLogs::None
+        }
+    };
     // Another version has other words for the same lake; there the checksums alone can be compared.
     let again = if manifest.origin.version == env!("CARGO_PKG_VERSION") {
-        Some(release_files(trace, manifest, &manifest_file)?)
+        Some(release_files(trace, manifest, &manifest_file, made)?)
     } else {
         None
     };
-    let mut findings = Vec::new();
     let mut written = Vec::new();
-    for name in RELEASE {
+    for name in RELEASE.into_iter().chain(logs.iter().map(String::as_str)) {
         let file = match file_facts(context, root, name) {
             Ok(file) => file,
             Err(error) => {
