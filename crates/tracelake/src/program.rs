@@ -569,7 +569,7 @@ fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result
             shard: None,
         });
     }
-    let verdict = release::release(context, &lake, args.allow())?;
+    let verdict = release::release(context, &lake, &args.options())?;
     reporter.finish();
     report::say_verdict(&verdict, false, reporter.elapsed());
     report::released(&verdict);

@@ -1,11 +1,13 @@
 //! The files of a release against what would be written again.
 
+use std::collections::BTreeMap;
+
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::{
-    CROISSANT, RELEASE, STALE, SUMS, file_facts, is_stale, manifest_facts, release_sums,
+    CROISSANT, STALE, SUMS, file_facts, is_stale, manifest_facts, named_by, release_sums,
 };
 use tracelake_location::Location;
 use tracelake_schema::Trace;
@@ -45,13 +47,18 @@ pub(super) fn verify_release(
     } else {
         None
     };
+    let mut expected: BTreeMap<&str, Option<Digest>> =
+        named_by(&found).map(|(path, _)| (path, None)).collect();
+    for (path, bytes) in again.iter().flat_map(|release| &release.files) {
+        expected.insert(path, Some(Digest::of(bytes)));
+    }
     let mut findings = Vec::new();
     let mut written = Vec::new();
-    for name in RELEASE {
-        let file = match file_facts(context, root, name) {
+    for (path, digest) in expected {
+        let file = match file_facts(context, root, path) {
             Ok(file) => file,
             Err(error) => {
-                let error = match root.join(name).is_file()? {
+                let error = match root.join(path).is_file()? {
                     true => error,
                     false => error.of_kind(ErrorKind::Corrupt),
                 };
@@ -59,14 +66,12 @@ pub(super) fn verify_release(
                 continue;
             }
         };
-        let files = again.iter().flat_map(|release| &release.files);
-        let mut expected = files.filter(|(other, _)| *other == name);
-        if expected.any(|(_, bytes)| Digest::of(bytes) != file.sha256) {
+        if again.is_some() && digest != Some(file.sha256) {
             let finding = corrupt("is not what release writes for this lake");
-            let finding = finding.at(root.join(name));
+            let finding = finding.at(root.join(path));
             findings.push(finding.hint("move it away, and run release again"));
         }
-        written.push((name, file.sha256.to_string()));
+        written.push((path, file.sha256.to_string()));
     }
     if findings.is_empty() && found != sums(manifest, &manifest_file, written.into_iter()) {
         let finding = corrupt("does not name the files of this lake with their digests");

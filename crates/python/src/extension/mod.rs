@@ -20,10 +20,10 @@ use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::options::SourceForm;
 use tracelake_fetch::Checked;
 use tracelake_lake::plan_file::MOST_SHARDS;
-use tracelake_lake::{Commit, CommitOptions, Parts, RELEASE, SUMS, progress};
+use tracelake_lake::{Commit, CommitOptions, Parts, SUMS, progress};
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
-use tracelake_verify::release::Allow;
+use tracelake_verify::release::ReleaseOptions;
 use tracelake_verify::{self as verify, inspect, release};
 
 use self::work::work;
@@ -236,17 +236,18 @@ fn release_lake(
     allow_rejects: bool,
     threads: Option<usize>,
 ) -> PyResult<Findings> {
-    let mut allow = Allow::default();
-    (allow.rejects, allow.missing) = (allow_rejects, allow_missing);
+    let mut options = ReleaseOptions::default();
+    (options.allow_rejects, options.allow_missing) = (allow_rejects, allow_missing);
     let verdict = work(py, None, threads, move |work| {
-        release::release(&work.context, &Location::parse(&lake)?, allow)
+        release::release(&work.context, &Location::parse(&lake)?, &options)
     })?;
     found(py, &verdict)
 }
 
 fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Findings> {
     let rows = verdict.manifest.rows();
-    let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
+    let released = verdict.released.iter().map(|path| &**path);
+    let files: Vec<&str> = released.chain([SUMS]).collect();
     let totals = json!({
         "parts": verdict.parts, "rows": rows, "values": verdict.values,
         "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "files": files,

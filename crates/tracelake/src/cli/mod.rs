@@ -24,7 +24,7 @@ use tracelake_lake::{CommitOptions, Forget, HOME};
 use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, simulated_trace_names, trace_names};
 use tracelake_verify::export::ExportOptions;
-use tracelake_verify::release::Allow;
+use tracelake_verify::release::ReleaseOptions;
 pub(crate) use values::ProgressArg;
 use values::{
     BAD_ROWS, INPUT, OUTPUT, PERFORMANCE, limited, name, query_memory, rows, rule, seconds, size,
@@ -700,11 +700,12 @@ impl InspectArgs {
 }
 
 impl ReleaseArgs {
-    /// Returns the gaps that the lake may have.
-    pub(crate) fn allow(&self) -> Allow {
-        let mut allow = Allow::default();
-        (allow.rejects, allow.missing) = (self.allow_rejects, self.allow_missing);
-        allow
+    /// What is asked of the release.
+    pub(crate) fn options(&self) -> ReleaseOptions {
+        let mut options = ReleaseOptions::default();
+        options.allow_rejects = self.allow_rejects;
+        options.allow_missing = self.allow_missing;
+        options
     }
 }
 

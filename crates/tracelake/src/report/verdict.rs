@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracelake_core::error::Error;
 use tracelake_core::words::{group_digits, several};
-use tracelake_lake::{RELEASE, SUMS};
+use tracelake_lake::SUMS;
 use tracelake_verify::Verdict;
 
 use super::progress::Reporter;
@@ -63,7 +63,7 @@ pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool
 /// Says on stderr whether a lake was released, after its verification.
 pub(crate) fn released(verdict: &Verdict) {
     if verdict.is_ok() {
-        say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
+        say(&format!("written: {SUMS}, {}", verdict.released.join(", ")));
     } else {
         say("not released");
     }

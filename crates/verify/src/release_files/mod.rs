@@ -12,7 +12,7 @@ use serde_json::Value;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::Result;
 use tracelake_lake::manifest::{FileFacts, Manifest};
-use tracelake_lake::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, RELEASE, sums_line};
+use tracelake_lake::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, sums_line};
 use tracelake_schema::Trace;
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
@@ -24,8 +24,8 @@ use released_lake::ReleasedLake;
 pub(crate) struct ReleaseFiles {
     /// The text of `SHA256SUMS`.
     pub sums: String,
-    /// The names and bytes of the other files, in the order of [`RELEASE`].
-    pub files: [(&'static str, Vec<u8>); RELEASE.len()],
+    /// The other files: paths relative to the lake, which may be in folders, and bytes.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 /// Makes the files of a release; `manifest_file` is the manifest on the disk.
@@ -43,9 +43,10 @@ pub(crate) fn release_files(
         (CROISSANT, pretty(&croissant::croissant(&lake))),
         (DATA_PACKAGE, pretty(&data_package::data_package(&lake))),
     ];
+    let files = Vec::from(files.map(|(path, bytes)| (path.to_owned(), bytes)));
     let written = files
         .iter()
-        .map(|(name, bytes)| (*name, Digest::of(bytes).to_string()));
+        .map(|(path, bytes)| (&**path, Digest::of(bytes).to_string()));
     let sums = sums(manifest, manifest_file, written);
     Ok(ReleaseFiles { sums, files })
 }

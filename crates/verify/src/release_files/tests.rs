@@ -9,6 +9,7 @@ use tracelake_lake::manifest::TableFacts;
 use super::released_lake::licence_page;
 use super::*;
 use tracelake_core::part_key::PartKey;
+use tracelake_lake::RELEASE;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_schema::TRACES;
 
