@@ -50,7 +50,7 @@ pub use parts::{PartName, Parts, parts_of};
 pub use progress::{Beyond, Progress, beyond, progress};
 pub use release::{
     CARD, CROISSANT, DATA_PACKAGE, RELEASE, Releasing, STALE, SUMS, existing_delta_logs,
-    file_facts, is_stale, manifest_facts, names, release_sums, sums_line,
+    file_facts, is_of_releases, is_stale, manifest_facts, named_by, release_sums, sums_line,
 };
 pub use remaining::{Counts, Remaining, is_derived_from, remaining};
 pub use staging::{Staged, Staging};

@@ -144,7 +144,7 @@ impl Dataset {
     /// [`ErrorKind::Refused`] if there is no finished lake, if another process works on it, if it lacks what `options`
     /// don't allow, or if a file would be replaced that isn't of a release; [`ErrorKind::Corrupt`] if its manifest is
     /// damaged; if the disk fails.
-    pub fn release(&self, options: ReleaseOptions) -> Result<Verdict> {
+    pub fn release(&self, options: &ReleaseOptions) -> Result<Verdict> {
         release::release(&self.context, &self.root, options)
     }
 }

@@ -42,9 +42,9 @@
 //!
 //! // Write checksums, a data card, and descriptions for machines.
 //! let mut options = ReleaseOptions::default();
-//! options.allow.missing = true; // the card will say what is missing
-//! options.allow.rejects = true;
-//! assert!(dataset.release(options)?.is_ok());
+//! options.allow_missing = true; // the card will say what is missing
+//! options.allow_rejects = true;
+//! assert!(dataset.release(&options)?.is_ok());
 //! assert!(lake.join("SHA256SUMS").is_file());
 //! # std::fs::remove_dir_all(lake)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -121,4 +121,4 @@ pub use tracelake_location::{Location, Url};
 pub use tracelake_schema as schema;
 pub use tracelake_verify::Verdict;
 pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory};
-pub use tracelake_verify::release::{Allow, ReleaseOptions};
+pub use tracelake_verify::release::ReleaseOptions;

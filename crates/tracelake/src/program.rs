@@ -575,7 +575,7 @@ fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result
         since::old_manifest(context, &old, &lake)
     });
     let old = old.transpose()?;
-    let verdict = release::release(context, &lake, args.options())?;
+    let verdict = release::release(context, &lake, &args.options())?;
     reporter.finish();
     report::say_verdict(&verdict, false, reporter.elapsed());
     report::released(&lake, &verdict);

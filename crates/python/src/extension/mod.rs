@@ -20,7 +20,7 @@ use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::options::SourceForm;
 use tracelake_fetch::Checked;
 use tracelake_lake::plan_file::MOST_SHARDS;
-use tracelake_lake::{Commit, CommitOptions, Parts, RELEASE, SUMS, progress};
+use tracelake_lake::{Commit, CommitOptions, Parts, SUMS, progress};
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
 use tracelake_verify::release::ReleaseOptions;
@@ -240,13 +240,13 @@ fn release_lake(
     threads: Option<usize>,
 ) -> PyResult<Findings> {
     let mut options = ReleaseOptions::default();
-    (options.allow.rejects, options.allow.missing) = (allow_rejects, allow_missing);
+    (options.allow_rejects, options.allow_missing) = (allow_rejects, allow_missing);
     options.delta = delta;
     let (verdict, changes) = work(py, None, threads, move |work| {
         let (context, lake) = (&work.context, Location::parse(&lake)?);
         let old = since.map(|old| since::old_manifest(context, &Location::parse(&old)?, &lake));
         let old = old.transpose()?;
-        let verdict = release::release(context, &lake, options)?;
+        let verdict = release::release(context, &lake, &options)?;
         let changes = old.map(|old| Changes::between(&old, &verdict.manifest));
         Ok((verdict, changes))
     })?;
@@ -255,7 +255,8 @@ fn release_lake(
 
 fn found(py: Python<'_>, verdict: &Verdict, changes: Option<&Changes>) -> PyResult<Findings> {
     let rows = verdict.manifest.rows();
-    let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
+    let released = verdict.released.iter().map(|path| &**path);
+    let files: Vec<&str> = released.chain([SUMS]).collect();
     let totals = json!({
         "parts": verdict.parts, "rows": rows, "values": verdict.values,
         "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "files": files,

@@ -65,8 +65,9 @@ pub fn manifest(data: &[u8]) {
         drop(inspect(&context(), root));
         drop(verify(&context(), &root.into(), None));
         let mut options = ReleaseOptions::default();
-        (options.allow.rejects, options.allow.missing, options.delta) = (true, true, true);
-        drop(release(&context(), &root.into(), options));
+        (options.allow_rejects, options.allow_missing) = (true, true);
+        options.delta = true;
+        drop(release(&context(), &root.into(), &options));
         drop(convert(
             &context(),
             &planned(),

@@ -706,11 +706,11 @@ impl InspectArgs {
 }
 
 impl ReleaseArgs {
-    /// How to release the lake.
+    /// What is asked of the release.
     pub(crate) fn options(&self) -> ReleaseOptions {
         let mut options = ReleaseOptions::default();
-        let allow = &mut options.allow;
-        (allow.rejects, allow.missing) = (self.allow_rejects, self.allow_missing);
+        options.allow_rejects = self.allow_rejects;
+        options.allow_missing = self.allow_missing;
         options.delta = self.delta;
         options
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracelake_core::error::Error;
 use tracelake_core::words::{for_shell, group_digits, several};
-use tracelake_lake::{RELEASE, SUMS};
+use tracelake_lake::SUMS;
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
 
@@ -66,8 +66,8 @@ pub(crate) fn released(lake: &Location, verdict: &Verdict) {
     if !verdict.is_ok() {
         return say("not released");
     }
-    say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
-    let sums = for_shell(&lake.join(SUMS));
+    say(&format!("written: {SUMS}, {}", verdict.released.join(", ")));
+    let sums = for_shell(lake.join(SUMS));
     say(&format!("to sign it: minisign -Sm {sums}"));
     say(&format!(
         "to verify the signature: minisign -Vm {sums} -p minisign.pub"

@@ -25,7 +25,7 @@ use released_lake::ReleasedLake;
 pub(crate) struct ReleaseFiles {
     /// The text of `SHA256SUMS`.
     pub sums: String,
-    /// The paths and bytes of the other files: those of `RELEASE` in this order, then the Delta logs.
+    /// The other files: paths relative to the lake, which may be in folders, and bytes.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -54,13 +54,13 @@ pub(crate) fn release_files(
         (CROISSANT, pretty(&croissant::croissant(&lake))),
         (DATA_PACKAGE, pretty(&data_package::data_package(&lake))),
     ];
-    let mut files = Vec::from(files.map(|(name, bytes)| (name.to_owned(), bytes)));
+    let mut files = Vec::from(files.map(|(path, bytes)| (path.to_owned(), bytes)));
     if delta_logs == DeltaLogs::All {
         files.extend(delta::delta_logs(&lake, manifest_file));
     }
     let written = files
         .iter()
-        .map(|(name, bytes)| (&name[..], Digest::of(bytes).to_string()));
+        .map(|(path, bytes)| (&**path, Digest::of(bytes).to_string()));
     let sums = sums(manifest, manifest_file, written);
     Ok(ReleaseFiles { sums, files })
 }
