@@ -10,7 +10,9 @@ class Tracelake < Formula
   depends_on "rust" => :build
 
   def install
-    system "cargo", "install", *std_cargo_args(path: "crates/tracelake")
+    # Not `cargo install --locked`, which refuses the lock file of an sdist: it has crates that the sdist lacks.
+    system "cargo", "build", "--release", "--package", "tracelake"
+    bin.install "target/release/tracelake"
     generate_completions_from_executable(bin/"tracelake", "completions")
     (man1/"tracelake.1").write Utils.safe_popen_read(bin/"tracelake", "man")
   end
