@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 type Exists = fn(&Path) -> bool;
 
 /// Each `cfg` that a test may ask for, and how to find out whether it holds.
-const RESOURCES: [(&str, Exists); 10] = [
+const RESOURCES: [(&str, Exists); 11] = [
     // Rows of the published traces, in ../shared/data beside the workspace.
     ("published_data", |root| {
         watched(&root.join("../shared/data"))
@@ -22,6 +22,13 @@ const RESOURCES: [(&str, Exists); 10] = [
     ("suites", |root| watched(&root.join("../shared/suites"))),
     // DuckDB, Polars, pandas and mlcroissant: `cargo xtask readers`.
     ("readers", |root| has_module(root, "duckdb")),
+    // Readers of Delta, DuckLake and Iceberg, and minisign: `cargo xtask readers`.
+    ("catalogs", |root| {
+        runs(
+            task_folder(root, "readers-catalogs").join("bin/python"),
+            &["-c", "import deltalake, minisign"],
+        )
+    }),
     // PySpark: `cargo xtask readers --spark`.
     ("spark", |root| has_module(root, "pyspark")),
     // Servers that speak the protocols of S3 and Azure: `cargo xtask buckets`.

@@ -226,6 +226,15 @@ pub(super) const ADVICE: &[Advice] = &[
         RELEASE,
     ),
     retype(
+        "leave --delta out, or convert again into another directory",
+        |s| {
+            good(s);
+            convert(&s.src(), &s.out(), &["--layout", "flat"]).well();
+        },
+        "release OUT --allow-missing --delta",
+        RELEASE,
+    ),
+    retype(
         "convert them too, or pass --allow-missing, and the card says so",
         cell_a,
         "release OUT",

@@ -344,6 +344,16 @@ const CASES: &[Case] = &[
         stage.write("lake/SHA256SUMS", "of somebody else\n");
         stage.run("release lake")
     }),
+    (2, "Delta logs of a lake that can have none", |stage| {
+        stage.run("convert s flat --layout flat").exits(0);
+        stage.run("release flat --delta")
+    }),
+    (2, "a release since a lake of another trace", |stage| {
+        stage.lake("lake");
+        stage.run("generate alibaba-2018 trace --rows 100").exits(0);
+        stage.run("convert trace other").exits(0);
+        stage.run("release lake --since other")
+    }),
 ];
 
 /// A line without what may differ: how long it took, and the sizes of Parquet files.

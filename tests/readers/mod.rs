@@ -17,6 +17,7 @@ use tracelake_testkit::{
 };
 
 mod bench;
+mod catalogs;
 
 /// The interpreter of TRACELAKE_PYTHON, or else the one that `cargo xtask readers` makes. The build
 /// script looks for it in the same place.

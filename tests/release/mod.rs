@@ -1,7 +1,9 @@
 //! `release`: the files it writes, when it writes nothing, and how they go when the lake changes.
 
+mod delta;
 mod described;
 mod refused;
+mod since;
 mod stale;
 mod synthetic;
 

@@ -111,8 +111,14 @@ fn a_lake_in_a_bucket_has_the_bytes_of_one_on_disk() {
             .and_then(|()| same(&server, &expected))
             .and_then(|()| well(&["verify", &out, "--source", &source]))
             .and_then(|()| well(&["inspect", &out]))
-            .and_then(|()| well(&["release", &out, "--allow-missing"]))
+            .and_then(|()| well(&["release", &out, "--allow-missing", "--delta"]))
             .and_then(|()| well(&["verify", &out]))
+            .and_then(|()| well(&["convert", &source, &out]))
+            .and_then(|()| {
+                let old = format!("{out}/_tracelake/manifest.json");
+                well(&["release", &out, "--allow-missing", "--since", &old])
+            })
+            .and_then(|()| well(&["release", &out, "--allow-missing", "--since", &out]))
             .and_then(|()| {
                 let asked = server.asked().into_iter();
                 let mut puts = asked.filter(|asked| {

@@ -141,6 +141,41 @@ mod tests {
         assert_eq!(documented(page), ["convert", "man"]);
     }
 
+    /// `cargo binstall` asks for the archive that the workflow packs, and looks for the program where it is in it.
+    #[test]
+    fn the_archives_are_where_binstall_looks() {
+        let root = crate::workspace::root().unwrap();
+        let manifest = read(&root, "crates/tracelake/Cargo.toml").unwrap();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap();
+        let said = &manifest["package"]["metadata"]["binstall"];
+        let filled = |key: &str| {
+            let template = said[key].as_str().unwrap();
+            let values = [
+                ("{ name }", "tracelake"),
+                ("{ version }", "1.2.3"),
+                ("{ target }", "TARGET"),
+                ("{ bin }{ binary-ext }", "tracelake"),
+                ("{ archive-suffix }", ".tar.gz"),
+            ];
+            let mut text = template.to_owned();
+            for (name, value) in values {
+                text = text.replace(name, value);
+            }
+            text
+        };
+        let workflow = read(&root, ".github/workflows/release.yml").unwrap();
+        let name = r#"name="tracelake-${GITHUB_REF_NAME//\//-}-$TARGET""#;
+        assert!(workflow.contains(name));
+        assert!(workflow.contains(r#"--file "$name.tar.gz" "$name""#));
+        assert!(workflow.contains(r#"a "$name.zip" "$name""#));
+        let packed = "tracelake-v1.2.3-TARGET";
+        let url = format!("{{ repo }}/releases/download/v1.2.3/{packed}.tar.gz");
+        assert_eq!(filled("pkg-url"), url);
+        assert_eq!(filled("bin-dir"), format!("{packed}/tracelake"));
+        let windows = &said["overrides"]["x86_64-pc-windows-msvc"]["pkg-fmt"];
+        assert_eq!((&said["pkg-fmt"], windows), (&"tgz".into(), &"zip".into()));
+    }
+
     #[test]
     fn the_versions_of_the_workspace_agree() {
         let root = crate::workspace::root().unwrap();

@@ -35,15 +35,22 @@ const SCHEMAS: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// The recipe of the container, and of the package for conda.
+/// The recipes of the container, of the package for conda, and of that for Homebrew.
 pub(crate) const CONTAINER: &str = "packaging/Containerfile";
 const CONDA: &str = "packaging/conda/recipe.yaml";
+const FORMULA: &str = "packaging/homebrew/tracelake.rb";
 
 /// Parses the recipe with the builder of conda-forge.
 const PARSE_RECIPE: &str = "\
 import pathlib, sys
 from rattler_build import Stage0Recipe
 Stage0Recipe.from_yaml(pathlib.Path(sys.argv[1]).read_text())";
+
+/// Parses the formula as Ruby: Homebrew itself comes in no package.
+const PARSE_FORMULA: &str = "\
+import pathlib, sys, tree_sitter, tree_sitter_ruby
+parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_ruby.language()))
+sys.exit(parser.parse(pathlib.Path(sys.argv[1]).read_bytes()).root_node.has_error)";
 
 /// Checks every such file.
 pub(crate) fn check(root: &Path) -> Result<()> {
@@ -69,6 +76,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let filled = conda(root, "0.0.0", "tracelake-0.0.0.tar.gz", &zeros)?;
     write(&recipe, filled)?;
     run(tool("python").args(["-c", PARSE_RECIPE]).arg(recipe))?;
+    let recipe = target(root).join("files-tools/tracelake.rb");
+    write(&recipe, formula(root, "tracelake-0.0.0.tar.gz", &zeros)?)?;
+    run(tool("python").args(["-c", PARSE_FORMULA]).arg(recipe))?;
     releases(root, bin)
 }
 
@@ -110,15 +120,32 @@ fn releases(root: &Path, bin: &Path) -> Result<()> {
 
 /// The recipe for conda with the version, the place and the digest of an sdist.
 pub(crate) fn conda(root: &Path, version: &str, source: &str, sha256: &str) -> Result<String> {
-    let mut recipe = read(root, CONDA)?;
-    for (placeholder, value) in [
-        ("version: VERSION\n", version),
-        ("url: SOURCE\n", source),
-        ("sha256: SHA256\n", sha256),
-    ] {
-        let field = placeholder.split(' ').next().unwrap_or_default();
-        ensure!(recipe.contains(placeholder), "{CONDA} lacks {placeholder}");
-        recipe = recipe.replace(placeholder, &format!("{field} {value}\n"));
+    let values = [
+        ("version: VERSION", version),
+        ("url: SOURCE", source),
+        ("sha256: SHA256", sha256),
+    ];
+    filled(root, CONDA, &values)
+}
+
+/// The formula for Homebrew with the place and the digest of an sdist.
+pub(crate) fn formula(root: &Path, source: &str, sha256: &str) -> Result<String> {
+    let [source, sha256] = [source, sha256].map(|value| format!("\"{value}\""));
+    let values = [
+        ("url \"SOURCE\"", &source[..]),
+        ("sha256 \"SHA256\"", &sha256),
+    ];
+    filled(root, FORMULA, &values)
+}
+
+/// A file with values in place of the last word of some of its lines.
+fn filled(root: &Path, file: &str, values: &[(&str, &str)]) -> Result<String> {
+    let mut text = read(root, file)?;
+    for (line, value) in values {
+        let placeholder = format!(" {line}\n");
+        ensure!(text.contains(&placeholder), "{file} lacks {line}");
+        let (name, _) = line.rsplit_once(' ').context("a name and a word")?;
+        text = text.replace(&placeholder, &format!(" {name} {value}\n"));
     }
-    Ok(recipe)
+    Ok(text)
 }

@@ -13,6 +13,7 @@ use crate::workspace::{
 
 const SPARK: &str = "tests/readers/requirements-spark.txt";
 const SPARK_3: &str = "tests/readers/requirements-spark-3.5.txt";
+const CATALOGS: &str = "tests/readers/requirements-catalogs.txt";
 const MATRIX: &str = "tests/readers/requirements-matrix.txt";
 const SCRIPT: &str = "tests/readers/matrix.py";
 const PAGE: &str = "docs/internals/comparison.md";
@@ -43,6 +44,7 @@ const ENVIRONMENTS: [(&str, &[&str], &[&str]); 3] = [
 /// Makes the environment of the readers, or brings it up to date, and returns its interpreter. The test looks for it
 /// there. Spark is several hundred megabytes, and wants Java.
 pub(crate) fn install(root: &Path, with_spark: bool) -> Result<PathBuf> {
+    environment(root, "readers-catalogs", &[CATALOGS])?;
     match with_spark {
         false => environment(root, "readers", &[READERS]),
         true => environment(root, "readers", &[READERS, SPARK]),

@@ -21,7 +21,7 @@ const STEPS: &[Step] = &[
     ("the program, static", Release::program),
     ("the wheel and the sdist", Release::python),
     ("what is in them", Release::sboms),
-    ("the recipe for conda", Release::conda),
+    ("the recipes for conda and Homebrew", Release::recipes),
     ("checksums", Release::checksums),
     ("cargo install, from the packages", tried::cargo_install),
     ("the program alone, as in the container", tried::container),

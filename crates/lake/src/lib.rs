@@ -44,13 +44,13 @@ pub use forget::{Forget, Forgotten};
 pub use identity::Identity;
 pub use look::{Goal, Lake, inside, read_manifest};
 pub use manifest::check_rejects;
-pub use outputs::{is_skipped, table_names};
+pub use outputs::{delta_logs, is_skipped, table_names};
 pub use overwrite::{Overwrite, check as check_overwrite, finish_rename};
 pub use parts::{PartName, Parts, parts_of};
 pub use progress::{Beyond, Progress, beyond, progress};
 pub use release::{
-    CARD, CROISSANT, DATA_PACKAGE, RELEASE, Releasing, STALE, SUMS, file_facts, is_stale,
-    manifest_facts, release_sums, sums_line,
+    CARD, CROISSANT, DATA_PACKAGE, RELEASE, Releasing, STALE, SUMS, existing_delta_logs,
+    file_facts, is_of_releases, is_stale, manifest_facts, named_by, release_sums, sums_line,
 };
 pub use remaining::{Counts, Remaining, is_derived_from, remaining};
 pub use staging::{Staged, Staging};

@@ -3,15 +3,40 @@
 use std::collections::BTreeSet;
 
 use tracelake_core::error::Result;
+use tracelake_core::options::{Format, Layout};
 use tracelake_core::part_key::{CELL, FILE_NUMBER, PartKey};
+use tracelake_core::settings::Settings;
 use tracelake_location::Listed;
 use tracelake_schema::{TRACES, Trace};
 
 use crate::backend::Backend;
-use crate::manifest::REJECTS;
+use crate::manifest::{Manifest, REJECTS};
 
 /// The extensions of outputs, in any format.
 const OUTPUTS: &[&str] = &[".parquet", ".arrow"];
+
+/// The Delta log of a table, below the table's directory: a file of a release, and the only one that isn't at the top of
+/// the lake.
+const DELTA_LOG: &str = "_delta_log/00000000000000000000.json";
+
+/// The paths of the Delta logs that a release of the lake with this manifest can have, one for each table: none unless
+/// its outputs are Parquet files in directories of their own, as a Delta log describes them.
+#[must_use]
+pub fn delta_logs(manifest: &Manifest) -> Vec<String> {
+    let Settings { layout, format, .. } = manifest.origin.options;
+    let tables = manifest.tables.iter();
+    let logs = tables.map(|table| format!("{}/{DELTA_LOG}", table.name));
+    match (layout, format) {
+        (Layout::Hive, Format::Parquet) => logs.collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether this is the path of the Delta log of a table.
+pub(super) fn is_delta_log(file: &str) -> bool {
+    let below = file.split_once('/').map(|(_, below)| below);
+    below == Some(DELTA_LOG)
+}
 
 fn ends_in(name: &str, suffixes: &[&str]) -> bool {
     suffixes.iter().any(|suffix| name.ends_with(suffix))
@@ -129,6 +154,19 @@ mod tests {
             "_tracelake/rejects/jobs/part-00017.parquet",
         ] {
             assert!(!is_output(None, file), "{file}");
+        }
+    }
+
+    #[test]
+    fn a_delta_log_is_in_the_directory_of_a_table() {
+        assert!(is_delta_log("jobs/_delta_log/00000000000000000000.json"));
+        for file in [
+            "jobs/_delta_log/00000000000000000001.json",
+            "jobs/_delta_log/_last_checkpoint",
+            "jobs/cell=a/_delta_log/00000000000000000000.json",
+            "_delta_log/00000000000000000000.json",
+        ] {
+            assert!(!is_delta_log(file), "{file}");
         }
     }
 

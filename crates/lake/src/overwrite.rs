@@ -16,7 +16,7 @@ use crate::backend::system::{Os, System};
 use crate::identity;
 use crate::look::{Lake, foreign};
 use crate::manifest;
-use crate::outputs::{is_output, table_names};
+use crate::outputs::{is_delta_log, is_output, table_names};
 use crate::session::Session;
 use crate::{HOME, MANIFEST, RELEASE, REPLACES, SUMS};
 
@@ -209,7 +209,10 @@ pub fn check(out: &Location, trace: &Trace) -> Result<Option<PathBuf>> {
             Some(name) => NAMES.contains(&name.split('/').next().unwrap_or_default()),
             None => {
                 let is_of = |trace| is_output(trace, &file.path);
-                !file.path.contains('/') || is_of(Some(trace)) || is_of(old.as_deref())
+                !file.path.contains('/')
+                    || is_delta_log(&file.path)
+                    || is_of(Some(trace))
+                    || is_of(old.as_deref())
             }
         };
         if !is_known {

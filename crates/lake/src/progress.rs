@@ -11,7 +11,7 @@ use crate::facts;
 use crate::identity::{self, Identity};
 use crate::look::{FoundManifest, Look, Place, place_of};
 use crate::manifest::Manifest;
-use crate::outputs::{outputs_of, part_of, table_names};
+use crate::outputs::{delta_logs, outputs_of, part_of, table_names};
 use crate::parts::{PartName, Parts};
 use crate::plan_file::PlanFile;
 use crate::publish::read_plans;
@@ -93,7 +93,8 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
 pub struct Beyond {
     /// Parts that are made, or being made, and not committed.
     pub uncommitted: BTreeSet<PartName>,
-    /// Files in the directories of tables without a record, whatever their names.
+    /// Files in the directories of tables without a record, whatever their names; without the Delta logs that a
+    /// release can have.
     pub unnamed: Vec<String>,
     /// Whether the manifest names the lake's identity.
     pub has_identity: bool,
@@ -146,7 +147,9 @@ impl Beyond {
     /// Takes out what this manifest names.
     fn take_out(&mut self, manifest: &Manifest) {
         let files: BTreeSet<&str> = manifest.files().map(|file| &file.path[..]).collect();
-        self.unnamed.retain(|path| !files.contains(&path[..]));
+        let logs = delta_logs(manifest);
+        self.unnamed
+            .retain(|path| !files.contains(&path[..]) && !logs.contains(path));
         let parts = manifest.part_names();
         self.uncommitted
             .retain(|name| !parts.contains(&(&*name.table, name.key)));

@@ -1,9 +1,10 @@
-//! The files of a release, at the top of a lake.
+//! The files of a release, at the top of a lake, and the Delta logs in the directories of its tables.
 //!
 //! While they are written, a copy of the next [`SUMS`] is in the lake's home. So whatever is there of a release is named
 //! with its digest in one of the two, and a file of such a name that isn't of a release, or was edited, is known as such
 //! and never replaced.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use tracelake_core::Context;
@@ -17,7 +18,8 @@ use crate::backend::waits::TRIALS;
 use crate::backend::{Backend, Hold, Stored, backend};
 use crate::conditional::refused;
 use crate::look::Lake;
-use crate::manifest::{self, FileFacts};
+use crate::manifest::{self, FileFacts, Manifest};
+use crate::outputs::{delta_logs, is_delta_log};
 use crate::session::Session;
 
 /// The digests of all files of a released lake, as `sha256sum` writes them.
@@ -32,8 +34,23 @@ pub const DATA_PACKAGE: &str = "datapackage.json";
 /// The copy of the next [`SUMS`] while the files are written.
 const PENDING: &str = "_tracelake/SHA256SUMS";
 
-/// The files of a release beside [`SUMS`].
-pub const RELEASE: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
+/// The files that every release has beside [`SUMS`].
+const ALWAYS: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
+
+/// The files at the top of a lake that a release may have beside [`SUMS`].
+pub const RELEASE: [&str; 3] = ALWAYS;
+
+/// Whether a path, relative to the lake, is one that a release writes, now or once; [`SUMS`] is none.
+#[must_use]
+pub fn is_of_releases(path: &str) -> bool {
+    RELEASE.contains(&path) || is_delta_log(path)
+}
+
+/// The paths of a release that the text of [`SUMS`] names, with their digests, in its order.
+pub fn named_by(sums: &str) -> impl Iterator<Item = (&str, &str)> {
+    let lines = sums.lines().filter_map(|line| line.split_once("  "));
+    lines.filter_map(|(sha256, path)| is_of_releases(path).then_some((path, sha256)))
+}
 
 /// A line of [`SUMS`]. Paths of a lake have no letter that `sha256sum` would escape.
 #[must_use]
@@ -70,6 +87,15 @@ pub fn release_sums(root: &Location) -> Result<Option<String>> {
     sums_at(&*backend(root), SUMS)
 }
 
+/// The Delta logs that are there, of those that a release of this lake can have.
+///
+/// # Errors
+/// When the disk or the store fails.
+pub fn existing_delta_logs(root: &Location, manifest: &Manifest) -> Result<Vec<String>> {
+    let found = backend(root).look_up(&delta_logs(manifest))?;
+    Ok(found.into_iter().map(|file| file.path).collect())
+}
+
 /// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.
 fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
     let Some(found) = read_file(backend, name)? else {
@@ -80,7 +106,7 @@ fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
         let end = sums_line("", path);
         text.lines().any(|line| line.ends_with(&end))
     };
-    let ours = RELEASE.into_iter().chain([MANIFEST]).all(named);
+    let ours = ALWAYS.into_iter().chain([MANIFEST]).all(named);
     Ok(ours.then_some(text))
 }
 
@@ -109,39 +135,50 @@ impl Releasing {
         Session::begin(&lake, Hold::Shared).map(Self)
     }
 
-    /// Puts the files of a release of the manifest with this digest into the lake, in place of those of an earlier one.
+    /// Puts the files of a release of the manifest with this digest into the lake, in place of those of an earlier one:
+    /// paths relative to the lake, which may be in folders, and bytes. A file of the earlier one that isn't among them is
+    /// removed.
     ///
     /// # Errors
     /// [`ErrorKind::Refused`] when a file of such a name is not of a release, or was edited; when a run has changed the
     /// lake; when the disk or the store fails.
-    pub fn put(mut self, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
+    pub fn put(mut self, sums: &str, files: &[(String, Vec<u8>)], manifest: Digest) -> Result<()> {
         put(&self.0.lake, sums, files, manifest)?;
         self.0.leave(None)
     }
 }
 
-fn put(lake: &Lake, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> Result<()> {
+fn put(lake: &Lake, sums: &str, files: &[(String, Vec<u8>)], manifest: Digest) -> Result<()> {
     let (backend, root) = (&*lake.backend, lake.root());
     let known = [sums_at(backend, SUMS)?, sums_at(backend, PENDING)?];
-    for (name, bytes) in files {
-        if let Some(found) = backend.get(name, MOST_BYTES)?
+    for (path, bytes) in files {
+        if let Some(found) = backend.get(path, MOST_BYTES)?
             && found.bytes != *bytes
-            && !is_of_release(&known, name, &found)
         {
-            let reason = match known.iter().any(Option::is_some) {
-                true => "was changed since the release",
-                false => "is not of a release",
-            };
-            return Err(not_ours(root, name, reason));
+            check_of_release(root, &known, path, &found)?;
         }
     }
     if backend.get(SUMS, MOST_BYTES)?.is_some() && known[0].is_none() {
         return Err(not_ours(root, SUMS, "is not of a release"));
     }
-    replace(backend, PENDING, sums.as_bytes())?;
-    for (name, bytes) in files {
-        replace(backend, name, bytes)?;
+    let named = known.iter().flatten().flat_map(|sums| named_by(sums));
+    let mut gone: BTreeSet<&str> = named.map(|(path, _)| path).collect();
+    for (path, _) in files {
+        gone.remove(&**path);
     }
+    let mut removed = Vec::new();
+    for path in gone {
+        if let Some(found) = backend.get(path, MOST_BYTES)? {
+            check_of_release(root, &known, path, &found)?;
+            removed.push(path.to_owned());
+        }
+    }
+    replace(backend, PENDING, sums.as_bytes())?;
+    for (path, bytes) in files {
+        replace(backend, path, bytes)?;
+    }
+    // While the old list is there, which names them.
+    backend.remove(&removed)?;
     replace(backend, SUMS, sums.as_bytes())?;
     let now = read_file(backend, MANIFEST)?;
     if now.is_none_or(|found| found.version.sha256 != manifest) {
@@ -153,17 +190,29 @@ fn put(lake: &Lake, sums: &str, files: &[(&str, Vec<u8>)], manifest: Digest) -> 
     backend.remove(&[PENDING.to_owned()])
 }
 
+/// Refuses a file whose digest no release names.
+fn check_of_release(
+    root: &Location,
+    known: &[Option<String>],
+    path: &str,
+    found: &Stored,
+) -> Result<()> {
+    let line = sums_line(found.version.sha256, path);
+    let mut lines = known.iter().flatten().flat_map(|sums| sums.lines());
+    if lines.any(|one| one == line) {
+        return Ok(());
+    }
+    let reason = match known.iter().any(Option::is_some) {
+        true => "was changed since the release",
+        false => "is not of a release",
+    };
+    Err(not_ours(root, path, reason))
+}
+
 fn not_ours(root: &Location, name: &str, reason: &str) -> Error {
     Error::new(ErrorKind::Refused, reason)
         .at(root.join(name))
         .hint("move it away, then run the same command again")
-}
-
-/// Whether a file has a digest that a release names.
-fn is_of_release(known: &[Option<String>], name: &str, found: &Stored) -> bool {
-    let line = sums_line(found.version.sha256, name);
-    let mut lines = known.iter().flatten().flat_map(|sums| sums.lines());
-    lines.any(|one| one == line)
 }
 
 /// Puts a file in the place of what has its name.

@@ -105,6 +105,27 @@ def test_release_writes_its_files(source: Path) -> None:
     assert all(Path("lake", name).is_file() for name in released.files)
 
 
+def test_release_adds_delta_logs_and_says_what_changed(source: Path) -> None:
+    tracelake.convert(source, "old", tables=["job_events"])
+    lake = tracelake.convert(source, "lake", tables=["job_events", "machine_events"], compression="snappy")
+    assert tracelake.release("lake", allow_missing=True).changes is None
+    released = tracelake.release("lake", allow_missing=True, delta=True, since="old")
+    for name in lake:
+        assert f"{name}/_delta_log/00000000000000000000.json" in released.files
+    assert all(Path("lake", name).is_file() for name in released.files)
+    assert tracelake.verify("lake") and len(tracelake.open("lake")["job_events"].to_arrow()) == lake["job_events"].rows
+    changes = released.changes
+    assert changes is not None and changes.made_differently == ("compression was zstd:3 and is now snappy",)
+    by_name = {table.name: table for table in changes.tables}
+    for name, table in lake.items():
+        paths = tuple(part.output.path for part in table.parts)
+        found = by_name[name]
+        assert (found.added, tuple(one.path for one in found.changed)) == (((), paths) if name == "job_events" else (paths, ()))
+        assert (found.removed, found.unchanged, found.bytes) == ((), 0, table.bytes)
+    with pytest.raises(tracelake.MissingLakeError):
+        tracelake.release("lake", allow_missing=True, since="nowhere")
+
+
 def test_generate_is_reproducible() -> None:
     made = [tracelake.generate("google-2011-v2.1", name, parts=1, rows=500, seed=7) for name in ("a", "b")]
     assert made[0].tables == made[1].tables

@@ -192,6 +192,8 @@ def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
         lambda src: tracelake.convert(src, "lake", shard="0/2"),
         lambda src: tracelake.release(src, allow_missing="no"),
         lambda src: tracelake.release(src, allow_rejects=1),
+        lambda src: tracelake.release(src, delta="yes"),
+        lambda src: tracelake.release(src, since=7),
         lambda src: tracelake.check(src, allow_missing="no"),
         lambda src: tracelake.check(src, watch=5),
         lambda src: tracelake.check(src, cell=5),
@@ -226,7 +228,7 @@ def test_wrong_types(call: Any, source: Path) -> None:
     named = set(re.findall(r"[a-z_]+", str(caught.value)))
     assert named & {"src", "out", "lake", "path", "source", "trace", "tables", "threads", "memory", "progress"} or named & {
         "allow_missing", "allow_rejects", "overwrite", "ignore_disk_space", "on_bad_row", "parts", "shard", "shards", "cell",
-        "watch", "rows", "table", "named", "nosuch",
+        "watch", "rows", "table", "named", "nosuch", "delta", "since",
     }, str(caught.value)  # fmt: skip
     assert not Path("lake").exists() and not Path("made").exists()
 

@@ -164,7 +164,12 @@ pub fn fingerprint(schema: &Schema) -> String {
 /// It belongs under the key [`SPARK_KEY`].
 #[must_use]
 pub fn spark_schema_json(table: &Table) -> String {
-    spark_struct(&table.columns).to_string()
+    spark_schema(table).to_string()
+}
+
+/// The schema of a table in Spark's JSON, in which the format Delta has it, too.
+pub(crate) fn spark_schema(table: &Table) -> Value {
+    spark_struct(&table.columns)
 }
 
 fn spark_struct(columns: &[Arc<Column>]) -> Value {

@@ -4,12 +4,14 @@
 //! newline and depends only on the arguments.
 
 mod checks;
+mod delta;
 mod json;
 mod markdown;
 mod sql;
 mod text;
 
 pub use checks::checks;
+pub use delta::delta_schema_json;
 pub use json::json;
 pub use markdown::{anomalies, dictionary, markdown, markdown_text, table_section};
 pub use sql::{

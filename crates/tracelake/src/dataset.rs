@@ -9,7 +9,7 @@ use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::{Commit, CommitOptions, read_manifest};
 use tracelake_location::Location;
 use tracelake_verify::inspect::{self, Inventory};
-use tracelake_verify::release::{self, Allow};
+use tracelake_verify::release::{self, ReleaseOptions};
 use tracelake_verify::{self, Verdict};
 
 /// A lake by its place, a path or a URL. There may be nothing yet: [`Dataset::convert`] makes it.
@@ -141,10 +141,10 @@ impl Dataset {
     /// Verifies the lake and, if nothing is wrong, writes checksums, a data card, and descriptions for machines.
     ///
     /// # Errors
-    /// [`ErrorKind::Refused`] if there is no finished lake, if another process works on it, if it lacks what `allow`
-    /// doesn't allow, or if a file would be replaced that isn't of a release; [`ErrorKind::Corrupt`] if its manifest is
+    /// [`ErrorKind::Refused`] if there is no finished lake, if another process works on it, if it lacks what `options`
+    /// don't allow, or if a file would be replaced that isn't of a release; [`ErrorKind::Corrupt`] if its manifest is
     /// damaged; if the disk fails.
-    pub fn release(&self, allow: Allow) -> Result<Verdict> {
-        release::release(&self.context, &self.root, allow)
+    pub fn release(&self, options: &ReleaseOptions) -> Result<Verdict> {
+        release::release(&self.context, &self.root, options)
     }
 }

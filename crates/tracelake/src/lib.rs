@@ -9,7 +9,7 @@
 //! incomplete, it resumes.
 //!
 //! ```
-//! use tracelake::{Allow, Context, Dataset, Request, RunOptions, plan};
+//! use tracelake::{Context, Dataset, ReleaseOptions, Request, RunOptions, plan};
 //!
 //! # let lake = std::env::temp_dir().join(format!("tracelake-library-{}", std::process::id()));
 //! # let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
@@ -41,10 +41,10 @@
 //! assert!(dataset.inspect()?.tables.iter().all(|table| table.missing.is_empty()));
 //!
 //! // Write checksums, a data card, and descriptions for machines.
-//! let mut allow = Allow::default();
-//! allow.missing = true; // the card will say what is missing
-//! allow.rejects = true;
-//! assert!(dataset.release(allow)?.is_ok());
+//! let mut options = ReleaseOptions::default();
+//! options.allow_missing = true; // the card will say what is missing
+//! options.allow_rejects = true;
+//! assert!(dataset.release(&options)?.is_ok());
 //! assert!(lake.join("SHA256SUMS").is_file());
 //! # std::fs::remove_dir_all(lake)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -121,4 +121,4 @@ pub use tracelake_location::{Location, Url};
 pub use tracelake_schema as schema;
 pub use tracelake_verify::Verdict;
 pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory};
-pub use tracelake_verify::release::Allow;
+pub use tracelake_verify::release::ReleaseOptions;

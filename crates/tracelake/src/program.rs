@@ -25,6 +25,7 @@ use tracelake_lake::{Commit, HOME};
 use tracelake_location::Location;
 use tracelake_schema::TRACES;
 use tracelake_schema::description::JSON_SCHEMA;
+use tracelake_verify::since::{self, Changes};
 use tracelake_verify::{Verdict, Verification};
 use tracelake_verify::{export, inspect, release};
 use tracing_subscriber::Layer;
@@ -569,10 +570,19 @@ fn release(args: &ReleaseArgs, context: &Context, reporter: &Reporter) -> Result
             shard: None,
         });
     }
-    let verdict = release::release(context, &lake, args.allow())?;
+    let old = args.since.as_ref().map(|old| {
+        let old = Location::parse(old.as_os_str())?;
+        since::old_manifest(context, &old, &lake)
+    });
+    let old = old.transpose()?;
+    let verdict = release::release(context, &lake, &args.options())?;
     reporter.finish();
     report::say_verdict(&verdict, false, reporter.elapsed());
-    report::released(&verdict);
+    report::released(&lake, &verdict);
+    if let Some(old) = old.filter(|_| verdict.is_ok()) {
+        let changes = Changes::between(&old, &verdict.manifest);
+        print(&report::changes_text(&changes))?;
+    }
     Ok(judged(&verdict))
 }
 

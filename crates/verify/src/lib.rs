@@ -35,6 +35,7 @@ pub mod release;
 mod release_files;
 mod released;
 mod selected;
+pub mod since;
 mod sources;
 mod statistics;
 mod text;
@@ -81,6 +82,8 @@ pub struct Verdict {
     pub not_compared: usize,
     /// Everything that is wrong, in the order of the manifest.
     pub findings: Vec<Error>,
+    /// The files that a release wrote beside `SHA256SUMS`, relative to the lake.
+    pub released: Vec<String>,
 }
 
 impl Verdict {
@@ -389,6 +392,7 @@ pub(crate) fn verify_lake(
         not_converted,
         not_compared,
         findings,
+        released: Vec::new(),
     })
 }
 

@@ -4,21 +4,26 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
+use tracelake_core::settings::Settings;
 use tracelake_core::words::for_shell;
-use tracelake_lake::{Releasing, beyond, manifest_facts, read_manifest};
+use tracelake_lake::{
+    Releasing, beyond, delta_logs, existing_delta_logs, manifest_facts, read_manifest,
+};
 use tracelake_location::Location;
 
-use crate::release_files::{Completeness, completeness, release_files};
+use crate::release_files::{Completeness, DeltaLogs, completeness, release_files};
 use crate::{Verdict, known_trace, manifest_of, verify_lake};
 
-/// Gaps that a lake may have and still be released; the card names them.
-#[derive(Debug, Clone, Copy, Default)]
+/// What may be asked of a release. Of the gaps that a lake may have, the card says.
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Allow {
-    /// Rows that were rejected.
-    pub rejects: bool,
-    /// Published parts, tables or rows.
-    pub missing: bool,
+pub struct ReleaseOptions {
+    /// Release it even if rows were rejected.
+    pub allow_rejects: bool,
+    /// Release it even if published parts, tables or rows are missing.
+    pub allow_missing: bool,
+    /// Add a Delta log to each table. If there is one, all are made again in any case.
+    pub delta: bool,
 }
 
 /// Verifies a lake and writes the files of its release. If anything is wrong with the lake, nothing is
@@ -26,10 +31,10 @@ pub struct Allow {
 ///
 /// # Errors
 /// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
-/// tracelake works on it, if it lacks what `allow` doesn't allow, or if a release would replace
+/// tracelake works on it, if it lacks what `options` don't allow, or if a release would replace
 /// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails;
 /// [`ErrorKind::Stopped`] once the context is cancelled.
-pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdict> {
+pub fn release(context: &Context, root: &Location, options: &ReleaseOptions) -> Result<Verdict> {
     let root = &root.within(context);
     manifest_of(root)?;
     let releasing = Releasing::begin(context, root)?;
@@ -48,11 +53,26 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
             .at(root)
             .hint("release it with that version, or convert again with this one"));
     }
-    check_complete(root, &completeness(&trace, &manifest), allow)?;
-    let verdict = verify_lake(context, root, manifest, &trace, None, None)?;
+    if options.delta && delta_logs(&manifest).is_empty() {
+        let Settings { layout, format, .. } = manifest.origin.options;
+        let reason = format!(
+            "--delta needs --layout hive and --format parquet, and the lake has {layout} and {format}"
+        );
+        return Err(Error::new(ErrorKind::Usage, reason)
+            .at(root)
+            .hint("leave --delta out, or convert again into another directory"));
+    }
+    check_complete(root, &completeness(&trace, &manifest), options)?;
+    let mut verdict = verify_lake(context, root, manifest, &trace, None, None)?;
     if verdict.is_ok() {
-        let release = release_files(&trace, &verdict.manifest, &manifest_file)?;
+        let has_logs = || existing_delta_logs(root, &verdict.manifest);
+        let logs = match options.delta || !has_logs()?.is_empty() {
+            true => DeltaLogs::All,
+            false => DeltaLogs::None,
+        };
+        let release = release_files(&trace, &verdict.manifest, &manifest_file, logs)?;
         releasing.put(&release.sums, &release.files, manifest_file.sha256)?;
+        verdict.released = release.files.into_iter().map(|(path, _)| path).collect();
         if !beyond(root, &verdict.manifest)?.uncommitted.is_empty() {
             let lake = for_shell(root);
             context.warn(format!(
@@ -64,20 +84,24 @@ pub fn release(context: &Context, root: &Location, allow: Allow) -> Result<Verdi
     Ok(verdict)
 }
 
-fn check_complete(root: &Location, completeness: &Completeness, allow: Allow) -> Result<()> {
-    if !completeness.cells.is_empty() && !allow.missing {
+fn check_complete(
+    root: &Location,
+    completeness: &Completeness,
+    options: &ReleaseOptions,
+) -> Result<()> {
+    if !completeness.cells.is_empty() && !options.allow_missing {
         let reason = format!("these cells are missing: {}", completeness.cells.join(", "));
         return Err(refused(reason)
             .at(root)
             .hint("convert them too, or pass --allow-missing, and the card says so"));
     }
-    if let Some(missing) = completeness.gaps.first().filter(|_| !allow.missing) {
+    if let Some(missing) = completeness.gaps.first().filter(|_| !options.allow_missing) {
         return Err(refused(missing.gap.describe())
             .at(root)
             .field(format!("{}{}", missing.table, of_cell(missing.cell)))
             .hint("convert the rest too, or pass --allow-missing, and the card says so"));
     }
-    if completeness.rejected > 0 && !allow.rejects {
+    if completeness.rejected > 0 && !options.allow_rejects {
         let reason = format!("rejected rows: {}", completeness.rejected);
         return Err(refused(reason)
             .at(root)
@@ -95,9 +119,9 @@ mod tests {
     use super::*;
     use crate::release_files::{Gap, TableGap};
 
-    fn checked(completeness: &Completeness, allow: Allow) -> Option<Error> {
+    fn checked(completeness: &Completeness, options: &ReleaseOptions) -> Option<Error> {
         let root = Location::from(std::path::Path::new("lake"));
-        check_complete(&root, completeness, allow).err()
+        check_complete(&root, completeness, options).err()
     }
 
     #[test]
@@ -108,11 +132,12 @@ mod tests {
             unknown: vec!["jobs".to_owned()],
             rejected: 0,
         };
-        let (mut missing, mut rejects) = (Allow::default(), Allow::default());
-        missing.missing = true;
-        rejects.rejects = true;
+        let none = ReleaseOptions::default();
+        let (mut missing, mut rejects) = (none.clone(), none.clone());
+        missing.allow_missing = true;
+        rejects.allow_rejects = true;
         // A table of unknown size is no gap.
-        assert!(checked(&found, Allow::default()).is_none());
+        assert!(checked(&found, &none).is_none());
 
         found.gaps.push(TableGap {
             table: "jobs".to_owned(),
@@ -122,22 +147,22 @@ mod tests {
                 published: 9,
             },
         });
-        let error = checked(&found, rejects).unwrap();
+        let error = checked(&found, &rejects).unwrap();
         assert_eq!(error.kind(), ErrorKind::Refused);
         assert_eq!(error.place().field.as_deref(), Some("jobs of cell b"));
         assert!(error.to_string().contains("--allow-missing"), "{error}");
-        assert!(checked(&found, missing).is_none());
+        assert!(checked(&found, &missing).is_none());
 
         found.rejected = 3;
-        let error = checked(&found, missing).unwrap().to_string();
+        let error = checked(&found, &missing).unwrap().to_string();
         assert!(error.contains("rejected rows: 3"), "{error}");
         assert!(error.contains("--allow-rejects"), "{error}");
-        missing.rejects = true;
-        assert!(checked(&found, missing).is_none());
+        missing.allow_rejects = true;
+        assert!(checked(&found, &missing).is_none());
 
         found.cells = ["c", "d"].map(str::to_owned).into();
-        let error = checked(&found, Allow::default()).unwrap().to_string();
+        let error = checked(&found, &none).unwrap().to_string();
         assert!(error.contains("these cells are missing: c, d"), "{error}");
-        assert!(checked(&found, missing).is_none());
+        assert!(checked(&found, &missing).is_none());
     }
 }

@@ -1,17 +1,20 @@
 //! The files of a release against what would be written again.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::{
-    CROISSANT, RELEASE, STALE, SUMS, file_facts, is_stale, manifest_facts, release_sums,
+    CROISSANT, STALE, SUMS, delta_logs, existing_delta_logs, file_facts, is_stale, manifest_facts,
+    named_by, release_sums,
 };
 use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 use super::finding::corrupt;
-use crate::release_files::{release_files, sums};
+use crate::release_files::{DeltaLogs, release_files, sums};
 
 /// The hint for a file of a release that has changed.
 const AGAIN: &str = "run release again to restore it";
@@ -26,32 +29,47 @@ pub(super) fn verify_release(
     trace: &Trace,
     manifest: &Manifest,
 ) -> Result<Vec<Error>> {
+    let logs = existing_delta_logs(root, manifest)?;
+    let unlisted = |path: &str, reason: &str| corrupt(reason).at(root.join(path)).hint(AGAIN);
     let Some(found) = release_sums(root)? else {
-        let path = root.join(CROISSANT);
-        if path.is_there()? {
-            let finding = corrupt(format!("there is no {SUMS} that names it"));
-            return Ok(vec![finding.at(path).hint(AGAIN)]);
+        let mut paths = logs;
+        if root.join(CROISSANT).is_there()? {
+            paths.push(CROISSANT.to_owned());
         }
-        return Ok(Vec::new());
+        let reason = format!("there is no {SUMS} that names it");
+        return Ok(paths.iter().map(|path| unlisted(path, &reason)).collect());
     };
+    let named: BTreeSet<&str> = named_by(&found).map(|(path, _)| path).collect();
+    let unnamed = logs.iter().filter(|path| !named.contains(&path[..]));
+    let reason = format!("{SUMS} doesn't name it");
+    let mut findings: Vec<Error> = unnamed.map(|path| unlisted(path, &reason)).collect();
     let manifest_file = manifest_facts(context, root)?;
     if is_stale(root, manifest_file.sha256)? == Some(true) {
         context.warn(STALE);
-        return Ok(Vec::new());
+        return Ok(findings);
     }
+    let logs = delta_logs(manifest);
+    let logs = match logs.iter().any(|path| named.contains(&path[..])) {
+        true => DeltaLogs::All,
+        false => DeltaLogs::None,
+    };
     // Another version has other words for the same lake; there the checksums alone can be compared.
     let again = if manifest.origin.version == env!("CARGO_PKG_VERSION") {
-        Some(release_files(trace, manifest, &manifest_file)?)
+        Some(release_files(trace, manifest, &manifest_file, logs)?)
     } else {
         None
     };
-    let mut findings = Vec::new();
+    let mut expected: BTreeMap<&str, Option<Digest>> =
+        named.into_iter().map(|path| (path, None)).collect();
+    for (path, bytes) in again.iter().flat_map(|release| &release.files) {
+        expected.insert(path, Some(Digest::of(bytes)));
+    }
     let mut written = Vec::new();
-    for name in RELEASE {
-        let file = match file_facts(context, root, name) {
+    for (path, digest) in expected {
+        let file = match file_facts(context, root, path) {
             Ok(file) => file,
             Err(error) => {
-                let error = match root.join(name).is_file()? {
+                let error = match root.join(path).is_file()? {
                     true => error,
                     false => error.of_kind(ErrorKind::Corrupt),
                 };
@@ -59,14 +77,12 @@ pub(super) fn verify_release(
                 continue;
             }
         };
-        let files = again.iter().flat_map(|release| &release.files);
-        let mut expected = files.filter(|(other, _)| *other == name);
-        if expected.any(|(_, bytes)| Digest::of(bytes) != file.sha256) {
+        if again.is_some() && digest != Some(file.sha256) {
             let finding = corrupt("is not what release writes for this lake");
-            let finding = finding.at(root.join(name));
+            let finding = finding.at(root.join(path));
             findings.push(finding.hint("move it away, and run release again"));
         }
-        written.push((name, file.sha256.to_string()));
+        written.push((path, file.sha256.to_string()));
     }
     if findings.is_empty() && found != sums(manifest, &manifest_file, written.into_iter()) {
         let finding = corrupt("does not name the files of this lake with their digests");

@@ -223,7 +223,7 @@ fn a_run_after_a_kill_syncs_what_the_killed_one_did_not() {
     let mut finished = Recorded::new(source());
     finished.ends(&REJECT, 3);
     let before = Some(finished.out.as_path());
-    let release = ["release", "--allow-missing", "--allow-rejects"];
+    let release = ["release", "--allow-missing", "--allow-rejects", "--delta"];
     kill_everywhere(&mut score, "release", before, &release, 0);
     let mut released = Recorded::new(source());
     released.ends(&reject(&["--tables", "machine_events"]), 3);

@@ -160,12 +160,16 @@ impl Release {
         )?)
     }
 
-    pub(super) fn conda(&self) -> Result<()> {
+    pub(super) fn recipes(&self) -> Result<()> {
         let sdist = self.sdist()?;
         let digest = sha256(&fs::read(&sdist)?);
-        let recipe = files::conda(&self.root, &self.version, &name(&sdist)?, &digest)?;
+        let sdist = name(&sdist)?;
+        let recipe = files::conda(&self.root, &self.version, &sdist, &digest)?;
         make(&self.files.join("conda"))?;
-        write(&self.files.join("conda/recipe.yaml"), recipe)
+        write(&self.files.join("conda/recipe.yaml"), recipe)?;
+        make(&self.files.join("homebrew"))?;
+        let formula = files::formula(&self.root, &sdist, &digest)?;
+        write(&self.files.join("homebrew/tracelake.rb"), formula)
     }
 
     pub(super) fn checksums(&self) -> Result<()> {

@@ -39,11 +39,14 @@ from ._reader import Reader
 from ._reading import open as open  # public, but not in __all__
 from ._reading import read_part, scan, schema, traces
 from ._results import (
+    ChangedFile,
     Fetched,
     Generated,
     GeneratedTable,
     Inventory,
+    LakeChanges,
     Release,
+    TableChanges,
     TableInventory,
     Verification,
 )
@@ -79,6 +82,7 @@ __all__ = [
     "AccessDeniedError",
     "BadRowError",
     "Callback",
+    "ChangedFile",
     "CheckReport",
     "CheckResult",
     "Column",
@@ -94,6 +98,7 @@ __all__ = [
     "GeneratedTable",
     "Inventory",
     "Lake",
+    "LakeChanges",
     "Manifest",
     "MissingExtraError",
     "MissingFileError",
@@ -107,6 +112,7 @@ __all__ = [
     "StoppedError",
     "StorageError",
     "Table",
+    "TableChanges",
     "TableFacts",
     "TableInventory",
     "TableSchema",

@@ -151,11 +151,14 @@ def release(
     *,
     allow_missing: bool = False,
     allow_rejects: bool = False,
+    delta: bool = False,
+    since: StrPath | None = None,
     threads: int | None = None,
 ) -> Release:
     """Verifies a lake and writes what it needs to be published.
 
-    Raises the first finding where something is wrong, and writes nothing then.
+    Raises the first finding where something is wrong, and writes nothing then. ``delta`` adds a Delta log to each table.
+    ``since`` is an older lake of the same trace, or its manifest; ``changes`` of the result says what changed since.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
@@ -164,7 +167,8 @@ def release(
     """
     path = path_of("lake", lake)
     allowed = switch("allow_missing", allow_missing), switch("allow_rejects", allow_rejects)
-    found = _tracelake.release_lake(path, *allowed, thread_count(threads))
+    old = None if since is None else path_of("since", since)
+    found = _tracelake.release_lake(path, *allowed, switch("delta", delta), old, thread_count(threads))
     return _results.release(path, found)
 
 

@@ -173,6 +173,39 @@ class Verification:
         return _show.html_table(first, ["what is wrong"], [[finding.strip()] for finding in findings])
 
 
+@dataclass(frozen=True)
+class ChangedFile:
+    """A file of a lake that has other bytes than in an older one."""
+
+    #: Its path in the lake.
+    path: str
+    #: The path of its source, if that has other bytes, too.
+    source: str | None
+
+
+@dataclass(frozen=True)
+class TableChanges:
+    """The outputs and rejects files of a table, compared with those of an older lake."""
+
+    name: str
+    added: tuple[str, ...]
+    changed: tuple[ChangedFile, ...]
+    removed: tuple[str, ...]
+    #: How many files have the bytes that they had.
+    unchanged: int
+    #: The size of the files that are added or changed.
+    bytes: int
+
+
+@dataclass(frozen=True)
+class LakeChanges:
+    """The changes from an older lake to a newer one of the same trace."""
+
+    tables: tuple[TableChanges, ...]
+    #: How the two lakes were made differently, such as ``compression was zstd:3 and is now snappy``.
+    made_differently: tuple[str, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Release:
     """The files that make a lake publishable."""
@@ -182,6 +215,8 @@ class Release:
     #: Names in the directory of the lake.
     files: tuple[str, ...]
     verification: Verification
+    #: What changed since the lake that ``since`` names.
+    changes: LakeChanges | None = None
 
     def _title(self) -> str:
         return f"Release files in {_files.shown(self.path)}"
@@ -247,4 +282,23 @@ def release(path: str, found: tuple[str, list[TracelakeError]]) -> Release:
     """A release; raises the first finding, since nothing was written then."""
     checked = verification(found)
     checked.raise_if_wrong()
-    return Release(_files.absolute(path), tuple(json.loads(found[0])["files"]), checked)
+    said = json.loads(found[0])
+    return Release(_files.absolute(path), tuple(said["files"]), checked, _changes(said["changes"]))
+
+
+def _changes(said: dict[str, Any] | None) -> LakeChanges | None:
+    """The changes since another lake, from their JSON."""
+    if said is None:
+        return None
+    tables = tuple(
+        TableChanges(
+            table["name"],
+            tuple(table["added"]),
+            tuple(ChangedFile(file["path"], file["source"]) for file in table["changed"]),
+            tuple(table["removed"]),
+            table["unchanged"],
+            table["bytes"],
+        )
+        for table in said["tables"]
+    )
+    return LakeChanges(tables, tuple(said["made_differently"]))

@@ -59,7 +59,12 @@ def verify_lake(
     watch: Watch | None,
 ) -> tuple[str, list[TracelakeError]]: ...
 def release_lake(
-    lake: str | os.PathLike[str], allow_missing: bool, allow_rejects: bool, threads: int | None
+    lake: str | os.PathLike[str],
+    allow_missing: bool,
+    allow_rejects: bool,
+    delta: bool,
+    since: str | os.PathLike[str] | None,
+    threads: int | None,
 ) -> tuple[str, list[TracelakeError]]: ...
 def generate(
     trace: str, out: str | os.PathLike[str], numbers: tuple[int, int, int], form: str, watch: Watch | None

@@ -20,10 +20,11 @@ use tracelake_core::error::{Error, ErrorKind};
 use tracelake_core::options::SourceForm;
 use tracelake_fetch::Checked;
 use tracelake_lake::plan_file::MOST_SHARDS;
-use tracelake_lake::{Commit, CommitOptions, Parts, RELEASE, SUMS, progress};
+use tracelake_lake::{Commit, CommitOptions, Parts, SUMS, progress};
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
-use tracelake_verify::release::Allow;
+use tracelake_verify::release::ReleaseOptions;
+use tracelake_verify::since::{self, Changes};
 use tracelake_verify::{self as verify, inspect, release};
 
 use self::work::work;
@@ -224,7 +225,7 @@ fn verify_lake(
         let source = source.as_deref().map(Location::parse).transpose()?;
         verify::verify(&work.context, &Location::parse(&lake)?, source.as_ref())
     })?;
-    found(py, &verdict)
+    found(py, &verdict, None)
 }
 
 /// Verifies a lake and, where nothing is wrong, writes the files of its release.
@@ -234,22 +235,32 @@ fn release_lake(
     lake: OsString,
     allow_missing: bool,
     allow_rejects: bool,
+    delta: bool,
+    since: Option<OsString>,
     threads: Option<usize>,
 ) -> PyResult<Findings> {
-    let mut allow = Allow::default();
-    (allow.rejects, allow.missing) = (allow_rejects, allow_missing);
-    let verdict = work(py, None, threads, move |work| {
-        release::release(&work.context, &Location::parse(&lake)?, allow)
+    let mut options = ReleaseOptions::default();
+    (options.allow_rejects, options.allow_missing) = (allow_rejects, allow_missing);
+    options.delta = delta;
+    let (verdict, changes) = work(py, None, threads, move |work| {
+        let (context, lake) = (&work.context, Location::parse(&lake)?);
+        let old = since.map(|old| since::old_manifest(context, &Location::parse(&old)?, &lake));
+        let old = old.transpose()?;
+        let verdict = release::release(context, &lake, &options)?;
+        let changes = old.map(|old| Changes::between(&old, &verdict.manifest));
+        Ok((verdict, changes))
     })?;
-    found(py, &verdict)
+    found(py, &verdict, changes.as_ref())
 }
 
-fn found(py: Python<'_>, verdict: &Verdict) -> PyResult<Findings> {
+fn found(py: Python<'_>, verdict: &Verdict, changes: Option<&Changes>) -> PyResult<Findings> {
     let rows = verdict.manifest.rows();
-    let files: Vec<&str> = RELEASE.into_iter().chain([SUMS]).collect();
+    let released = verdict.released.iter().map(|path| &**path);
+    let files: Vec<&str> = released.chain([SUMS]).collect();
     let totals = json!({
         "parts": verdict.parts, "rows": rows, "values": verdict.values,
         "not_converted": verdict.not_converted, "not_compared": verdict.not_compared, "files": files,
+        "changes": changes,
     });
     let exception = |one| Ok(error::exception(py, one)?.into_value(py).into_any());
     let findings = verdict.findings.iter().map(exception);

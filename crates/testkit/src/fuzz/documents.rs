@@ -18,7 +18,7 @@ use tracelake_core::seal;
 use tracelake_lake::plan_file::{MOST_SHARDS, PlanFile};
 use tracelake_lake::{Commit, CommitOptions};
 use tracelake_verify::inspect::inspect;
-use tracelake_verify::release::{Allow, release};
+use tracelake_verify::release::{ReleaseOptions, release};
 use tracelake_verify::verify;
 
 use super::lakes::copy;
@@ -64,9 +64,10 @@ pub fn manifest(data: &[u8]) {
         fs::write(path, sealed(&json)).unwrap();
         drop(inspect(&context(), root));
         drop(verify(&context(), &root.into(), None));
-        let mut allow = Allow::default();
-        (allow.rejects, allow.missing) = (true, true);
-        drop(release(&context(), &root.into(), allow));
+        let mut options = ReleaseOptions::default();
+        (options.allow_rejects, options.allow_missing) = (true, true);
+        options.delta = true;
+        drop(release(&context(), &root.into(), &options));
         drop(convert(
             &context(),
             &planned(),

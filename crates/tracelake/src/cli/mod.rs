@@ -24,7 +24,7 @@ use tracelake_lake::{CommitOptions, Forget, HOME};
 use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, simulated_trace_names, trace_names};
 use tracelake_verify::export::ExportOptions;
-use tracelake_verify::release::Allow;
+use tracelake_verify::release::ReleaseOptions;
 pub(crate) use values::ProgressArg;
 use values::{
     BAD_ROWS, INPUT, OUTPUT, PERFORMANCE, limited, name, query_memory, rows, rule, seconds, size,
@@ -338,6 +338,12 @@ pub(crate) struct ReleaseArgs {
     /// Release the lake even if parts or tables of the trace are missing; its README.md says which
     #[arg(long)]
     allow_missing: bool,
+    /// Add a Delta log to each table, so that readers of Delta tables take its directory
+    #[arg(long)]
+    delta: bool,
+    /// Print what changed since an older lake of the same trace: the lake, or its manifest.json
+    #[arg(long, value_name = "OLD")]
+    pub(crate) since: Option<PathBuf>,
     /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: ProgressArg,
@@ -701,11 +707,13 @@ impl InspectArgs {
 }
 
 impl ReleaseArgs {
-    /// Returns the gaps that the lake may have.
-    pub(crate) fn allow(&self) -> Allow {
-        let mut allow = Allow::default();
-        (allow.rejects, allow.missing) = (self.allow_rejects, self.allow_missing);
-        allow
+    /// What is asked of the release.
+    pub(crate) fn options(&self) -> ReleaseOptions {
+        let mut options = ReleaseOptions::default();
+        options.allow_rejects = self.allow_rejects;
+        options.allow_missing = self.allow_missing;
+        options.delta = self.delta;
+        options
     }
 }
 

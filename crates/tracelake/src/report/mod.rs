@@ -1,5 +1,6 @@
 //! Everything that reaches a person, on stderr or stdout: progress, summaries, tables.
 
+mod changes;
 mod clustered;
 mod exported;
 mod inventory;
@@ -26,6 +27,7 @@ use tracelake_lake::PartName;
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_location::Location;
 
+pub(crate) use changes::changes_text;
 pub(crate) use clustered::{cluster_text, clustered};
 pub(crate) use exported::exported;
 pub(crate) use inventory::{inventory_json, inventory_text};

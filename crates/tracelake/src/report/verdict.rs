@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tracelake_core::error::Error;
-use tracelake_core::words::{group_digits, several};
-use tracelake_lake::{RELEASE, SUMS};
+use tracelake_core::words::{for_shell, group_digits, several};
+use tracelake_lake::SUMS;
+use tracelake_location::Location;
 use tracelake_verify::Verdict;
 
 use super::progress::Reporter;
@@ -60,13 +61,17 @@ pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool
     }));
 }
 
-/// Says on stderr whether a lake was released, after its verification.
-pub(crate) fn released(verdict: &Verdict) {
-    if verdict.is_ok() {
-        say(&format!("written: {SUMS}, {}", RELEASE.join(", ")));
-    } else {
-        say("not released");
+/// Says on stderr whether a lake was released, after its verification, and how to sign it.
+pub(crate) fn released(lake: &Location, verdict: &Verdict) {
+    if !verdict.is_ok() {
+        return say("not released");
     }
+    say(&format!("written: {SUMS}, {}", verdict.released.join(", ")));
+    let sums = for_shell(lake.join(SUMS));
+    say(&format!("to sign it: minisign -Sm {sums}"));
+    say(&format!(
+        "to verify the signature: minisign -Vm {sums} -p minisign.pub"
+    ));
 }
 
 /// Says on stderr what a verification found, the findings first.

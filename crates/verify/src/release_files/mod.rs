@@ -1,9 +1,10 @@
-//! The files of a release as bytes: checksums, dataset card, Croissant and data package. They depend
+//! The files of a release as bytes: checksums, dataset card, Croissant, data package and Delta logs. They depend
 //! on the manifest and the catalog alone, so `verify` can make them again.
 
 mod completeness;
 mod croissant;
 mod data_package;
+mod delta;
 mod readme;
 mod released_lake;
 mod selection;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::Result;
 use tracelake_lake::manifest::{FileFacts, Manifest};
-use tracelake_lake::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, RELEASE, sums_line};
+use tracelake_lake::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, sums_line};
 use tracelake_schema::Trace;
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
@@ -24,8 +25,17 @@ use released_lake::ReleasedLake;
 pub(crate) struct ReleaseFiles {
     /// The text of `SHA256SUMS`.
     pub sums: String,
-    /// The names and bytes of the other files, in the order of [`RELEASE`].
-    pub files: [(&'static str, Vec<u8>); RELEASE.len()],
+    /// The other files: paths relative to the lake, which may be in folders, and bytes.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// The tables of a release that have Delta logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeltaLogs {
+    /// No table.
+    None,
+    /// Every table.
+    All,
 }
 
 /// Makes the files of a release; `manifest_file` is the manifest on the disk.
@@ -36,6 +46,7 @@ pub(crate) fn release_files(
     trace: &Trace,
     manifest: &Manifest,
     manifest_file: &FileFacts,
+    delta_logs: DeltaLogs,
 ) -> Result<ReleaseFiles> {
     let lake = ReleasedLake::new(trace, manifest)?;
     let files = [
@@ -43,9 +54,13 @@ pub(crate) fn release_files(
         (CROISSANT, pretty(&croissant::croissant(&lake))),
         (DATA_PACKAGE, pretty(&data_package::data_package(&lake))),
     ];
+    let mut files = Vec::from(files.map(|(path, bytes)| (path.to_owned(), bytes)));
+    if delta_logs == DeltaLogs::All {
+        files.extend(delta::delta_logs(&lake, manifest_file));
+    }
     let written = files
         .iter()
-        .map(|(name, bytes)| (*name, Digest::of(bytes).to_string()));
+        .map(|(path, bytes)| (&**path, Digest::of(bytes).to_string()));
     let sums = sums(manifest, manifest_file, written);
     Ok(ReleaseFiles { sums, files })
 }

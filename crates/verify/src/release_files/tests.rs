@@ -4,6 +4,7 @@ use tracelake_core::error::ErrorKind;
 use tracelake_core::options::Layout;
 use tracelake_core::origin::Origin;
 use tracelake_core::settings::Settings;
+use tracelake_lake::RELEASE;
 use tracelake_lake::manifest::TableFacts;
 
 use super::released_lake::licence_page;
@@ -89,7 +90,7 @@ fn a_synthetic_lake_names_no_authors() {
     let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
     let home = file("_tracelake/manifest.json");
     let text = |manifest: &Manifest| {
-        let release = release_files(trace(), manifest, &home).unwrap();
+        let release = release_files(trace(), manifest, &home, DeltaLogs::All).unwrap();
         let files = release.files.into_iter();
         files
             .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
@@ -128,7 +129,7 @@ fn strings_of_a_manifest_cannot_reach_a_release() {
             assert!(is_checked, "{pointer}");
             continue;
         };
-        let Ok(release) = release_files(trace(), &forged, &home) else {
+        let Ok(release) = release_files(trace(), &forged, &home, DeltaLogs::All) else {
             continue;
         };
         for (name, bytes) in release.files {
@@ -159,7 +160,12 @@ fn strings(json: &Value, pointer: String, found: &mut Vec<String>) {
 fn a_file_in_another_place_is_refused() {
     let made = |layout, name| {
         let manifest = manifest(layout, &[(0, name)]);
-        release_files(trace(), &manifest, &file("_tracelake/manifest.json"))
+        release_files(
+            trace(),
+            &manifest,
+            &file("_tracelake/manifest.json"),
+            DeltaLogs::None,
+        )
     };
     assert!(made(Layout::Flat, "part-00000.parquet").is_ok());
     assert!(made(Layout::Hive, "file_number=0/part-00000.parquet").is_ok());
@@ -181,7 +187,7 @@ fn checksums_are_sorted_and_name_every_file_once() {
     let parts = [(1, "part-00001.parquet"), (0, "part-00000.parquet")];
     let manifest = manifest(Layout::Flat, &parts);
     let home = file("_tracelake/manifest.json");
-    let release = release_files(trace(), &manifest, &home).unwrap();
+    let release = release_files(trace(), &manifest, &home, DeltaLogs::None).unwrap();
     let paths = release.sums.lines().map(|line| line.split_at(66).1);
     let paths: Vec<&str> = paths.collect();
     assert!(
