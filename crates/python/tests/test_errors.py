@@ -192,6 +192,8 @@ def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
         lambda src: tracelake.convert(src, "lake", shard="0/2"),
         lambda src: tracelake.release(src, allow_missing="no"),
         lambda src: tracelake.release(src, allow_rejects=1),
+        lambda src: tracelake.release(src, date=20260601),
+        lambda src: tracelake.verify(src, digest=5),
         lambda src: tracelake.check(src, allow_missing="no"),
         lambda src: tracelake.check(src, watch=5),
         lambda src: tracelake.check(src, cell=5),

@@ -22,9 +22,8 @@ use tracelake_fetch::Checked;
 use tracelake_lake::plan_file::MOST_SHARDS;
 use tracelake_lake::{Commit, CommitOptions, Parts, SUMS, progress};
 use tracelake_location::Location;
-use tracelake_verify::Verdict;
 use tracelake_verify::release::ReleaseOptions;
-use tracelake_verify::{self as verify, inspect, release};
+use tracelake_verify::{Verdict, Verification, inspect, manifest_of, release};
 
 use self::work::work;
 
@@ -192,7 +191,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
 fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, None, move |work| {
         let lake = Location::parse(&lake)?.within(&work.context);
-        text_of(&verify::manifest_of(&lake)?)
+        text_of(&manifest_of(&lake)?)
     })
 }
 
@@ -217,12 +216,15 @@ fn verify_lake(
     py: Python<'_>,
     lake: OsString,
     source: Option<OsString>,
+    digest: Option<String>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Findings> {
     let verdict = work(py, watch.as_ref(), threads, move |work| {
         let source = source.as_deref().map(Location::parse).transpose()?;
-        verify::verify(&work.context, &Location::parse(&lake)?, source.as_ref())
+        let lake = Location::parse(&lake)?;
+        let verification = Verification::open(&work.context, &lake, source.as_ref())?;
+        verification.with_digest(digest.as_deref())?.run()
     })?;
     found(py, &verdict)
 }
@@ -234,11 +236,14 @@ fn release_lake(
     lake: OsString,
     allow_missing: bool,
     allow_rejects: bool,
+    date: Option<String>,
     threads: Option<usize>,
+    watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Findings> {
     let mut options = ReleaseOptions::default();
     (options.allow_rejects, options.allow_missing) = (allow_rejects, allow_missing);
-    let verdict = work(py, None, threads, move |work| {
+    options.date = date;
+    let verdict = work(py, watch.as_ref(), threads, move |work| {
         release::release(&work.context, &Location::parse(&lake)?, &options)
     })?;
     found(py, &verdict)

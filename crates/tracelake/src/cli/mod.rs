@@ -316,6 +316,9 @@ pub(crate) struct VerifyArgs {
     /// Also compare every value with the source that the lake was made from, or with another lake of the trace
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
+    /// Also check that the lake is the one with this digest, which inspect prints: the SHA-256 of its manifest
+    #[arg(long, value_name = "D")]
+    pub(crate) digest: Option<String>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
@@ -327,7 +330,15 @@ pub(crate) struct VerifyArgs {
 /// Verify a finished lake and add what it needs to be published: checksums and descriptions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes SHA256SUMS, README.md, croissant.json and datapackage.json into the lake.")]
+Writes into the lake:
+  SHA256SUMS               the SHA-256 of every file
+  README.md                a dataset card for people and the Hugging Face hub
+  croissant.json           Croissant 1.1, with RAI fields and provenance
+  datapackage.json         a data package
+  ro-crate-metadata.json   RO-Crate 1.3; needs a date
+  CITATION.cff             how to cite it, if the trace has creators
+  .zenodo.json             what Zenodo shows of an upload
+  _tracelake/release.toml  for you to fill in; what you write there is put into the others")]
 pub(crate) struct ReleaseArgs {
     /// The lake
     #[arg(value_name = "OUT")]
@@ -338,6 +349,9 @@ pub(crate) struct ReleaseArgs {
     /// Release the lake even if parts or tables of the trace are missing; its README.md says which
     #[arg(long)]
     allow_missing: bool,
+    /// The day of the release, for example 2026-06-01 [default: that of the trace's document, if it is known]
+    #[arg(long, value_name = "DATE")]
+    date: Option<String>,
     /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: ProgressArg,
@@ -705,6 +719,7 @@ impl ReleaseArgs {
         let mut options = ReleaseOptions::default();
         options.allow_rejects = self.allow_rejects;
         options.allow_missing = self.allow_missing;
+        options.date.clone_from(&self.date);
         options
     }
 }
