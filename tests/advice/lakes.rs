@@ -256,6 +256,37 @@ pub(super) const ADVICE: &[Advice] = &[
         },
         "verify OUT",
     ),
+    advice(
+        "run release again, and the card says what it says",
+        |s| {
+            released(s);
+            fs::write(s.out().join("_tracelake/release.toml"), "").unwrap();
+        },
+        "verify OUT",
+        |s| {
+            let lake = s.out();
+            tracelake_testkit::run(["release", lake.to_str().unwrap(), "--allow-missing"]).well();
+        },
+        "verify OUT",
+    ),
+    retype(
+        "write it as 2026-06-01",
+        lake,
+        "release OUT --allow-missing --date 1.6.2026",
+        "release OUT --allow-missing --date 2026-06-01",
+    ),
+    retype(
+        "tracelake inspect prints that of a lake",
+        lake,
+        "verify OUT --digest beef",
+        "verify OUT",
+    ),
+    retype(
+        "it is another lake, or one that has changed: get the one that has this digest",
+        lake,
+        "verify OUT --digest e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "verify OUT",
+    ),
     // What isn't complete.
     retype(
         "convert the rest too, or pass --allow-missing, and the card says so",

@@ -314,6 +314,25 @@ const CASES: &[Case] = &[
         stage.change("lake/README.md", |bytes| bytes.push(b'\n'));
         stage.run("verify lake")
     }),
+    (5, "a release whose form was filled in", |stage| {
+        stage.lake("lake");
+        stage.run("release lake").exits(0);
+        stage.change("lake/_tracelake/release.toml", |bytes| bytes.push(b'\n'));
+        stage.run("verify lake")
+    }),
+    (2, "a digest that is none", |stage| {
+        stage.lake("lake");
+        stage.run("verify lake --digest beef")
+    }),
+    (2, "a release on no day", |stage| {
+        stage.lake("lake");
+        stage.run("release lake --date 2026-02-30")
+    }),
+    (2, "a release with another key in its form", |stage| {
+        stage.lake("lake");
+        stage.write("lake/_tracelake/release.toml", "[rai]\nbiases = 'none'\n");
+        stage.run("release lake")
+    }),
     (5, "a release of a damaged lake", |stage| {
         stage.lake("dam");
         lengthen(stage);

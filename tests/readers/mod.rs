@@ -59,6 +59,7 @@ fn describe(source: &Path, out: &Path) -> Value {
             "name": table.name,
             "directory": out.join(&*table.name),
             "columns": columns.collect::<Vec<_>>(),
+            "rows": facts["rows"],
             "fields": fields,
             "parts": parts.collect::<Vec<_>>(),
         })
@@ -239,16 +240,54 @@ fn views_show_names_seconds_timestamps_and_nulls() {
 fn a_release_is_read_by_its_descriptions_alone() {
     let python = python();
     let directory = tempfile::tempdir().unwrap();
-    // A release of a synthetic trace names no licence and no citation, which Croissant recommends.
     let source = directory.path().join("source");
     copy(&committed_sample(), &source);
     fs::remove_file(source.join(SYNTHETIC)).unwrap();
-    for layout in ["hive", "flat"] {
-        let out = directory.path().join(layout);
-        convert(&source, &out, &["--layout", layout]).well();
-        run(["release", "--allow-missing", out.to_str().unwrap()]).well();
-        check(&python, "check_release.py", &source, &out);
-    }
+    let lake = |name: &str, source: &Path, options: &[&str], reads_rows: bool| {
+        let out = directory.path().join(name);
+        convert(source, &out, options).well();
+        check_release(&python, source, &out, reads_rows);
+        out
+    };
+    let hive = lake("hive", &source, &[], true);
+    lake("flat", &source, &["--layout", "flat"], true);
+    // mlcroissant reads no Arrow files.
+    lake("arrow", &source, &["--format", "arrow"], false);
+    let some = ["--sample", "0/2", "--tables", "job_events,task_events"];
+    lake("sampled", &source, &some, true);
+    lake("synthetic", &committed_sample(), &[], true);
+    let clustered = directory.path().join("clustered");
+    let arguments = [&hive, &clustered].map(|path| path.to_str().unwrap());
+    let made = run([
+        "cluster",
+        arguments[0],
+        arguments[1],
+        "--by",
+        "job",
+        "--files",
+        "2",
+    ]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    check_release(&python, &source, &clustered, true);
+    // Cells, lists and structs.
+    let cells = directory.path().join("borg");
+    generate("borg-2019", &cells, &["--rows", "2000"]);
+    lake("cells", &cells, &[], false);
+}
+
+/// Releases a lake, and has the readers of its descriptions read it.
+#[track_caller]
+fn check_release(python: &Path, source: &Path, out: &Path, reads_rows: bool) {
+    let form = out.join("_tracelake/release.toml");
+    let said = "\"Ada's \\\"<b>\\\" costs $5 & more: \\n# 100 %\"";
+    let text = format!("[rai]\ndata_biases = {said}\ndata_social_impact = {said}\n");
+    fs::write(form, text).unwrap();
+    let date = ["--allow-missing", "--date", "2026-06-01"];
+    run([&["release", out.to_str().unwrap()], &date[..]].concat()).well();
+    run(["verify", out.to_str().unwrap()]).well();
+    let mut request = describe(source, out);
+    request["rows"] = reads_rows.into();
+    judge(python, "check_release.py", &request, out);
 }
 
 /// Describes an Arrow lake and the Parquet lake of the same source for a script.

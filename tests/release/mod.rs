@@ -1,7 +1,9 @@
 //! `release`: the files it writes, when it writes nothing, and how they go when the lake changes.
 
+mod catalogs;
 mod delta;
 mod described;
+mod publisher;
 mod refused;
 mod since;
 mod stale;
@@ -10,15 +12,7 @@ mod synthetic;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tracelake_testkit::{Run, Scratch, run};
-
-/// Files of a release, in no order that matters.
-const FILES: [&str; 4] = [
-    "README.md",
-    "SHA256SUMS",
-    "croissant.json",
-    "datapackage.json",
-];
+use tracelake_testkit::{RELEASE_FILES as FILES, Run, Scratch, run};
 
 /// Runs `tracelake release`.
 fn release(out: &Path, arguments: &[&str]) -> Run {

@@ -109,7 +109,8 @@ fn a_changed_file_is_named_whatever_is_allowed() {
 
 #[test]
 fn a_file_of_somebody_else_is_not_replaced() {
-    for name in FILES {
+    // That of the publisher is somebody else's by purpose.
+    for name in FILES.into_iter().filter(|name| !name.ends_with(".toml")) {
         let scratch = small(&["machine_events"]);
         fs::write(scratch.out().join(name), "mine").unwrap();
         let says = format!("{name}: is not of a release; move it away");

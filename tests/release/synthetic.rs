@@ -35,11 +35,21 @@ fn a_synthetic_trace_is_called_synthetic() {
         let json: Value = serde_json::from_str(&inspected.stdout).unwrap();
         assert_eq!(json["synthetic"], true);
     }
-    release(&out, &["--allow-missing"]).well();
-    for name in ["README.md", "croissant.json", "datapackage.json"] {
+    release(&out, &["--allow-missing", "--date", "2026-06-01"]).well();
+    let json = fs::read(out.join("croissant.json")).unwrap();
+    let croissant: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(croissant["rai:hasSyntheticData"], true);
+    for name in [
+        "README.md",
+        "croissant.json",
+        "datapackage.json",
+        "ro-crate-metadata.json",
+        ".zenodo.json",
+    ] {
         let text = fs::read_to_string(out.join(name)).unwrap();
         assert!(text.contains("Synthetic data in the format of"), "{name}");
-        for theirs in trace().creators.iter().chain([&trace().citation]) {
+        let names = trace().creators.iter().map(|creator| &creator.name);
+        for theirs in names.chain([&trace().citation]) {
             assert!(!text.contains(theirs), "{theirs} in {name}");
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{assert_same, commit, shard};
-use tracelake_testkit::{Scratch, convert, generate, run};
+use tracelake_testkit::{RELEASE_FILES, Scratch, convert, generate, run};
 
 #[test]
 fn a_plain_run_continues_what_shards_began() {
@@ -85,12 +85,7 @@ fn a_released_lake_grows_by_shards() {
     run(release).well();
     let verified = run(["verify", lake]);
     assert!(!verified.stderr.contains(stale), "{}", verified.stderr);
-    for name in [
-        "README.md",
-        "SHA256SUMS",
-        "croissant.json",
-        "datapackage.json",
-    ] {
+    for name in RELEASE_FILES {
         fs::remove_file(grown.join(name)).unwrap();
     }
     assert_same(&grown, &scratch.out(), "grown");

@@ -12,7 +12,8 @@ use crate::crash::child::{HANGS, Working};
 use tracelake_schema::{Files, Header, Syntax, TRACES, Table};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
 use tracelake_testkit::{
-    LOCKS, Run, Score, Scratch, committed_sample, ended, ensure, good_row, gzip, tree,
+    LOCKS, RELEASE_FILES, Run, Score, Scratch, committed_sample, ended, ensure, good_row, gzip,
+    tree,
 };
 
 /// The files of a lake on disk, but for the lock, which a bucket has no use for.
@@ -166,15 +167,9 @@ fn tables_are_added_and_shards_are_committed() {
                 format!("{removed} requests to remove objects")
             })
         });
-        let released = [
-            "README.md",
-            "SHA256SUMS",
-            "croissant.json",
-            "datapackage.json",
-        ];
         score.count(
             name,
-            outcome.and_then(|()| same_but(&server, &expected, &released)),
+            outcome.and_then(|()| same_but(&server, &expected, &RELEASE_FILES)),
         );
     }
     score.close();

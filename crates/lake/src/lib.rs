@@ -49,8 +49,9 @@ pub use overwrite::{Overwrite, check as check_overwrite, finish_rename};
 pub use parts::{PartName, Parts, parts_of};
 pub use progress::{Beyond, Progress, beyond, progress};
 pub use release::{
-    CARD, CROISSANT, DATA_PACKAGE, RELEASE, Releasing, STALE, SUMS, existing_delta_logs,
-    file_facts, is_of_releases, is_stale, manifest_facts, named_by, release_sums, sums_line,
+    CARD, CITATION, CROISSANT, DATA_PACKAGE, PUBLISHER, RELEASE, RO_CRATE, Releasing, STALE, SUMS,
+    TEMPLATE, ZENODO, existing_delta_logs, file_facts, is_of_releases, is_stale, manifest_facts,
+    named_by, publisher_file, release_day, release_sums, sums_line,
 };
 pub use remaining::{Counts, Remaining, is_derived_from, remaining};
 pub use staging::{Staged, Staging};

@@ -11,14 +11,15 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::{Location, disk};
 use tracelake_schema::Trace;
 
-use crate::backend::Hold;
 use crate::backend::system::{Os, System};
+use crate::backend::{Hold, backend};
 use crate::identity;
 use crate::look::{Lake, foreign};
 use crate::manifest;
 use crate::outputs::{is_delta_log, is_output, table_names};
+use crate::release::publisher_file;
 use crate::session::Session;
-use crate::{HOME, MANIFEST, RELEASE, REPLACES, SUMS};
+use crate::{HOME, MANIFEST, PUBLISHER, RELEASE, REPLACES, SUMS, TEMPLATE};
 
 /// A lake in a directory that is to be replaced.
 #[derive(Debug)]
@@ -54,6 +55,11 @@ impl Overwrite {
             if replaced.exists() && is_replaced_by(replaced, &out)? {
                 remove(replaced)?;
             }
+        }
+        if publisher_file(&Location::from(&out))? != TEMPLATE.as_bytes() {
+            context.warn(format!(
+                "{PUBLISHER} stays as it was filled in for the old lake: check that it is true of the new one"
+            ));
         }
         let mark = mark_of(&out)?;
         let is_marked = read_mark(&new)?.as_ref() == Some(&mark);
@@ -97,6 +103,7 @@ impl Overwrite {
             in_one_step,
             session,
         } = self;
+        keep_publisher_file(&out, &new)?;
         sync_above(&new)?;
         let failed = |error| Error::io("exchange the directory with the new lake", &out, error);
         if in_one_step {
@@ -116,6 +123,17 @@ impl Overwrite {
         let mark = out.join(REPLACES);
         fs::remove_file(&mark).map_err(|error| Error::io("remove", &mark, error))
     }
+}
+
+/// Copies what the publisher of the old lake has filled in, which no run makes again.
+fn keep_publisher_file(out: &Path, new: &Path) -> Result<()> {
+    let bytes = publisher_file(&Location::from(out))?;
+    if bytes != TEMPLATE.as_bytes() {
+        let put =
+            backend(&Location::from(new)).put_if_absent(vec![(PUBLISHER.to_owned(), bytes)])?;
+        put.into_iter().try_for_each(|is_put| is_put.map(drop))?;
+    }
+    Ok(())
 }
 
 /// Checks that a directory may be replaced, as `--dry-run` does too; `None` if nothing is there.
@@ -235,6 +253,7 @@ const NAMES: &[&str] = &[
     "plans",
     "rejects",
     "trace.toml",
+    "release.toml",
     "staging",
     "lock",
     "work",

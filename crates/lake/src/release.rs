@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use serde::Deserialize;
 use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
@@ -31,6 +32,17 @@ pub const CROISSANT: &str = "croissant.json";
 /// The description as a data package.
 pub const DATA_PACKAGE: &str = "datapackage.json";
 
+/// The description as RO-Crate.
+pub const RO_CRATE: &str = "ro-crate-metadata.json";
+/// How to cite the lake.
+pub const CITATION: &str = "CITATION.cff";
+/// What Zenodo shows of an upload.
+pub const ZENODO: &str = ".zenodo.json";
+/// What the publisher of the lake says. A release writes it once, and never replaces it.
+pub const PUBLISHER: &str = "_tracelake/release.toml";
+/// [`PUBLISHER`] as a release writes it: nothing is filled in.
+pub const TEMPLATE: &str = include_str!("release.toml");
+
 /// The copy of the next [`SUMS`] while the files are written.
 const PENDING: &str = "_tracelake/SHA256SUMS";
 
@@ -38,12 +50,12 @@ const PENDING: &str = "_tracelake/SHA256SUMS";
 const ALWAYS: [&str; 3] = [CARD, CROISSANT, DATA_PACKAGE];
 
 /// The files at the top of a lake that a release may have beside [`SUMS`].
-pub const RELEASE: [&str; 3] = ALWAYS;
+pub const RELEASE: [&str; 6] = [CARD, CROISSANT, DATA_PACKAGE, RO_CRATE, CITATION, ZENODO];
 
 /// Whether a path, relative to the lake, is one that a release writes, now or once; [`SUMS`] is none.
 #[must_use]
 pub fn is_of_releases(path: &str) -> bool {
-    RELEASE.contains(&path) || is_delta_log(path)
+    RELEASE.contains(&path) || path == PUBLISHER || is_delta_log(path)
 }
 
 /// The paths of a release that the text of [`SUMS`] names, with their digests, in its order.
@@ -112,6 +124,33 @@ fn sums_at(backend: &dyn Backend, name: &str) -> Result<Option<String>> {
 
 /// The largest file of a release that is read, in bytes: the list of all files of a lake.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// The largest file of the publisher, in bytes.
+const MOST_OF_PUBLISHER: u64 = 64 << 10;
+
+/// The bytes of [`PUBLISHER`]; those of [`TEMPLATE`] if there is no such file.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] if it is larger than 64 KiB; when it can't be read.
+pub fn publisher_file(root: &Location) -> Result<Vec<u8>> {
+    let found = backend(root).get(PUBLISHER, MOST_OF_PUBLISHER)?;
+    Ok(found.map_or_else(|| TEMPLATE.as_bytes().to_vec(), |found| found.bytes))
+}
+
+/// The day in the [`CROISSANT`] of a release, whatever it is; `None` if there is none.
+///
+/// # Errors
+/// When it can't be read.
+pub fn release_day(root: &Location) -> Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct Dated {
+        #[serde(rename = "datePublished")]
+        date: Option<String>,
+    }
+    let found = read_file(&*backend(root), CROISSANT)?;
+    let dated = found.and_then(|found| serde_json::from_slice(&found.bytes).ok());
+    Ok(dated.and_then(|dated: Dated| dated.date))
+}
 
 /// A file; `None` if there is nothing, or something else than a file.
 fn read_file(backend: &dyn Backend, name: &str) -> Result<Option<Stored>> {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -101,8 +102,26 @@ def test_release_writes_its_files(source: Path) -> None:
     tracelake.convert(source, "lake", tables=["job_events"], parts="0")
     with pytest.raises(tracelake.RefusedError, match="allow_missing=True"):
         tracelake.release("lake")
-    released = tracelake.release("lake", allow_missing=True)
+    with pytest.raises(tracelake.UsageError, match="'2026-02-30' is not a day"):
+        tracelake.release("lake", allow_missing=True, date="2026-02-30")
+    released = tracelake.release("lake", allow_missing=True, date="2026-06-01")
     assert all(Path("lake", name).is_file() for name in released.files)
+    assert "ro-crate-metadata.json" in released.files
+    (lacking,) = released.warnings
+    assert "_tracelake/release.toml lacks" in lacking
+
+
+def test_a_digest_names_a_lake(source: Path) -> None:
+    tracelake.convert(source, "lake", tables=["job_events"], parts="0")
+    digest = hashlib.sha256(Path("lake/_tracelake/manifest.json").read_bytes()).hexdigest()
+    assert tracelake.inspect("lake").digest == digest
+    assert tracelake.inspect(source).digest is None
+    assert tracelake.verify("lake", digest=digest)
+    other = hashlib.sha256(b"").hexdigest()
+    (finding,) = tracelake.verify("lake", digest=other).findings
+    assert digest in str(finding) and other in str(finding)
+    with pytest.raises(tracelake.UsageError, match="not a SHA-256"):
+        tracelake.verify("lake", digest="beef")
 
 
 def test_release_adds_delta_logs_and_says_what_changed(source: Path) -> None:

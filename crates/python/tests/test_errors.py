@@ -194,6 +194,8 @@ def test_values_that_cannot_be_used(call: Any, source: Path) -> None:
         lambda src: tracelake.release(src, allow_rejects=1),
         lambda src: tracelake.release(src, delta="yes"),
         lambda src: tracelake.release(src, since=7),
+        lambda src: tracelake.release(src, date=20260601),
+        lambda src: tracelake.verify(src, digest=5),
         lambda src: tracelake.check(src, allow_missing="no"),
         lambda src: tracelake.check(src, watch=5),
         lambda src: tracelake.check(src, cell=5),

@@ -30,6 +30,29 @@ pub fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + day_of_era - 719_468)
 }
 
+/// Whether a text is a day of the calendar, such as `2014-11-17`.
+///
+/// ```
+/// use tracelake_schema::calendar::is_day;
+///
+/// assert!(is_day("2024-02-29") && !is_day("2023-02-29") && !is_day("2024-2-29"));
+/// ```
+#[must_use]
+pub fn is_day(text: &str) -> bool {
+    let has_form = |(index, byte): (usize, u8)| match index {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    if text.len() != 10 || !text.bytes().enumerate().all(has_form) {
+        return false;
+    }
+    let mut numbers = text.split('-').map(str::parse);
+    let mut next = || numbers.next()?.ok();
+    let (year, month, day) = (next(), next(), next());
+    let days = year.zip(month.zip(day));
+    days.is_some_and(|(year, (month, day))| days_since_1970(year, month, day).is_some())
+}
+
 /// The year, month and day that are this many days after 1970-01-01.
 ///
 /// ```

@@ -30,6 +30,7 @@ mod tests;
 mod words;
 
 pub use column::{ADDED_COLUMNS, MOST_COLUMNS};
+pub use family::UNKNOWN;
 pub use fault::DescriptionError;
 pub use files::MOST_PARTS;
 pub use words::{is_printable, snake_case};

@@ -48,9 +48,9 @@ mod traces;
 pub use cells::Cells;
 pub use looks::{Looks, TextPattern};
 pub use model::{
-    Archive, Bins, CellShards, Check, Code, Column, Confidence, Csv, Derived, Description, Extra,
-    Figure, Files, Header, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation, Plot,
-    Published, PublishedAt, QueryColumn, QueryTable, Range, Reference, Requests, Rule, Run,
+    Archive, Bins, CellShards, Check, Code, Column, Confidence, Creator, Csv, Derived, Description,
+    Extra, Figure, Files, Header, Json, KeyColumn, Kind, Known, Need, NeededParts, Obfuscation,
+    Plot, Published, PublishedAt, QueryColumn, QueryTable, Range, Reference, Requests, Rule, Run,
     SampleKey, Sentinel, Spelling, Syntax, Table, Trace, With, Zone,
 };
 pub use names::cell_name;

@@ -6,6 +6,7 @@ mod requests;
 mod run;
 mod words;
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -51,7 +52,7 @@ pub struct Trace {
     /// How large the compressed download is, in words, and who says so.
     pub download: Option<String>,
     /// The creators of the data, in the order of the citation.
-    pub creators: Vec<String>,
+    pub creators: Vec<Creator>,
     /// The publisher's page about the data.
     pub url: Option<String>,
     /// The day of the document that describes this version, as `2014-11-17`.
@@ -79,6 +80,25 @@ pub struct Trace {
     pub sample_keys: Arc<[SampleKey]>,
     /// The trace with all columns, if this one has only some of them, see [`Trace::with_columns`].
     pub whole: Option<Arc<Trace>>,
+}
+
+/// A person or an organisation that made the data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Creator {
+    /// The given names of a person; `None` for an organisation.
+    pub given: Option<String>,
+    /// The family name of a person, or the name of an organisation.
+    pub name: String,
+}
+
+/// The whole name, such as `Ada Lovelace`.
+impl fmt::Display for Creator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(given) = &self.given {
+            write!(f, "{given} ")?;
+        }
+        f.write_str(&self.name)
+    }
 }
 
 /// A key by which several tables can be sampled together, such as a job.
@@ -110,8 +130,8 @@ pub struct Description {
     pub text: String,
 }
 
-impl std::fmt::Debug for Description {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Description")
             .field("sha256", &self.sha256)
             .finish_non_exhaustive()
@@ -232,6 +252,8 @@ pub struct Table {
     pub time: Option<usize>,
     /// What its columns are, if it has a row for each request to a language model.
     pub requests: Option<Requests>,
+    /// A sentence on the rows that the publisher made up, such as those in place of missing ones; `None` if it says of none.
+    pub synthesised: Option<String>,
     /// The stream of the simulated cluster that synthetic rows come from; empty if there is none.
     pub synthetic: String,
 }
@@ -445,6 +467,7 @@ impl Table {
             references: Vec::new(),
             time: None,
             requests: None,
+            synthesised: None,
             synthetic: String::new(),
         }
     }

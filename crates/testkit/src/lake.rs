@@ -209,3 +209,15 @@ pub fn copy(from: &Path, to: &Path) {
 
 /// The locks of a lake on a disk, by their paths.
 pub const LOCKS: [&str; 2] = ["_tracelake/lock", "_tracelake/work"];
+
+/// The files of a release with a day, of a trace with creators.
+pub const RELEASE_FILES: [&str; 8] = [
+    ".zenodo.json",
+    "CITATION.cff",
+    "README.md",
+    "SHA256SUMS",
+    "_tracelake/release.toml",
+    "croissant.json",
+    "datapackage.json",
+    "ro-crate-metadata.json",
+];

@@ -539,6 +539,7 @@ fn verify(args: &VerifyArgs, context: &Context, reporter: &Reporter) -> Result<u
         .transpose()?;
     let lake = Location::parse(args.out.as_os_str())?;
     let verification = Verification::open(context, &lake, source.as_ref())?;
+    let verification = verification.with_digest(args.digest.as_deref())?;
     reporter.start(PlannedWork {
         command: "verify",
         parts: Some(verification.parts()),

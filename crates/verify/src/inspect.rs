@@ -44,6 +44,9 @@ pub struct Inventory {
     pub trace: String,
     /// Whether `tracelake generate` made it, or the source of the lake.
     pub synthetic: bool,
+    /// The SHA-256 of the manifest, which names the whole lake; absent if there is none yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
     /// The options by which a lake has a selection of its trace, by their names; absent if it has none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub selection: BTreeMap<String, String>,
@@ -205,6 +208,7 @@ pub fn inspect_as(
     let (trace, plans) = (&*progress.identity.trace()?, &progress.plans);
     if let Some(manifest) = &progress.manifest {
         let mut inventory = inspect_lake(manifest.clone(), true);
+        inventory.digest = Some(manifest_facts(context, &location)?.sha256);
         inventory
             .notes
             .extend(notes_beyond(context, &location, &progress)?);
@@ -415,6 +419,7 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
         what: "lake",
         synthetic: manifest.origin.synthetic,
         finished: Some(finished),
+        digest: None,
         absent: absent.collect(),
         selection: manifest.origin.options.selected(known),
         notes: notes_of_lake(&manifest.tables, &manifest.origin, known),
@@ -563,6 +568,7 @@ fn inspect_source(
         trace: plan.trace.name.to_owned(),
         tables,
         notes: plan.notes().map(str::to_owned).collect(),
+        digest: None,
         absent: plan.absent,
         shards: None,
     })

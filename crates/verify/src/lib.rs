@@ -49,6 +49,7 @@ use tracelake_convert::discover;
 use tracelake_convert::plan::{ChecksumSource, Plan, Request, fitting_trace, plan};
 use tracelake_core::Context;
 use tracelake_core::clustered::Clustered;
+use tracelake_core::digest::{Digest, NoDigest};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::settings::Settings;
 use tracelake_core::words::{for_shell, several};
@@ -198,6 +199,7 @@ pub struct Verification {
     manifest: Manifest,
     trace: Arc<Trace>,
     against: Option<Against>,
+    digest: Option<Digest>,
 }
 
 /// What a lake is compared with.
@@ -245,6 +247,26 @@ impl Verification {
             manifest,
             trace,
             against,
+            digest: None,
+        })
+    }
+
+    /// Also compares the digest of the lake, which is the SHA-256 of its manifest, with this one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] if it is no SHA-256 in hexadecimal, with or without `sha256:` in front.
+    pub fn with_digest(self, digest: Option<&str>) -> Result<Self> {
+        let parsed = digest.map(|text| {
+            let hex = text.strip_prefix("sha256:").unwrap_or(text);
+            hex.parse().map_err(|error: NoDigest| {
+                let shown = escape(text.as_bytes(), 80);
+                Error::new(ErrorKind::Usage, format!("--digest: '{shown}' is {error}"))
+                    .hint("tracelake inspect prints that of a lake")
+            })
+        });
+        Ok(Self {
+            digest: parsed.transpose()?,
+            ..self
         })
     }
 
@@ -279,6 +301,7 @@ impl Verification {
             manifest,
             trace,
             against,
+            digest,
         } = self;
         let plan = match &against {
             Some(Against::Source(plan)) => Some(&**plan),
@@ -290,6 +313,18 @@ impl Verification {
         };
         let checked = verify_lake(&context, &root, manifest, &trace, plan, clustered.as_ref());
         let mut verdict = checked?;
+        if let Some(digest) = digest {
+            let found = manifest_facts(&context, &root)?.sha256;
+            let reason =
+                format!("has SHA-256 {found}, and the lake that is asked for has {digest}");
+            let finding = corrupt(reason).at(root.join(MANIFEST));
+            let finding = finding.hint(
+                "it is another lake, or one that has changed: get the one that has this digest",
+            );
+            verdict
+                .findings
+                .extend((found != digest).then_some(finding));
+        }
         if let Some(Against::Lake(other_root, other)) = against {
             verdict.compare_with(&context, &trace, (&root, &other_root), *other)?;
         }

@@ -7,11 +7,12 @@ use tracelake_core::part_key::of_cell;
 use tracelake_core::settings::Settings;
 use tracelake_core::words::for_shell;
 use tracelake_lake::{
-    Releasing, beyond, delta_logs, existing_delta_logs, manifest_facts, read_manifest,
+    PUBLISHER, RO_CRATE, Releasing, beyond, delta_logs, existing_delta_logs, read_manifest,
 };
 use tracelake_location::Location;
+use tracelake_schema::calendar::is_day;
 
-use crate::release_files::{Completeness, DeltaLogs, completeness, release_files};
+use crate::release_files::{Completeness, Given, completeness, release_files};
 use crate::{Verdict, known_trace, manifest_of, verify_lake};
 
 /// What may be asked of a release. Of the gaps that a lake may have, the card says.
@@ -24,6 +25,8 @@ pub struct ReleaseOptions {
     pub allow_missing: bool,
     /// Add a Delta log to each table. If there is one, all are made again in any case.
     pub delta: bool,
+    /// The day of the release, such as `2026-06-01`; the day of the trace's document if it is absent.
+    pub date: Option<String>,
 }
 
 /// Verifies a lake and writes the files of its release. If anything is wrong with the lake, nothing is
@@ -32,14 +35,20 @@ pub struct ReleaseOptions {
 /// # Errors
 /// [`ErrorKind::Refused`] if there is no finished lake, if another process or another version of
 /// tracelake works on it, if it lacks what `options` don't allow, or if a release would replace
-/// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; if the disk fails;
+/// a file that it didn't write; [`ErrorKind::Corrupt`] if its manifest is damaged; [`ErrorKind::Usage`] if the
+/// date is none, or the publisher's file isn't what its template says; if the disk fails;
 /// [`ErrorKind::Stopped`] once the context is cancelled.
 pub fn release(context: &Context, root: &Location, options: &ReleaseOptions) -> Result<Verdict> {
     let root = &root.within(context);
+    if let Some(date) = options.date.as_ref().filter(|date| !is_day(date)) {
+        let shown = escape(date.as_bytes(), 40);
+        let reason = format!("--date: '{shown}' is not a day of the calendar");
+        return Err(Error::new(ErrorKind::Usage, reason).hint("write it as 2026-06-01"));
+    }
     manifest_of(root)?;
     let releasing = Releasing::begin(context, root)?;
     // The manifest read before that may be another run's.
-    let manifest_file = manifest_facts(context, root)?;
+    let mut given = Given::read(context, root, options.date.clone())?;
     let manifest = read_manifest(root)?;
     let trace = known_trace(root, &manifest)?;
     let encoding = manifest.origin.encoding;
@@ -66,12 +75,19 @@ pub fn release(context: &Context, root: &Location, options: &ReleaseOptions) -> 
     let mut verdict = verify_lake(context, root, manifest, &trace, None, None)?;
     if verdict.is_ok() {
         let has_logs = || existing_delta_logs(root, &verdict.manifest);
-        let logs = match options.delta || !has_logs()?.is_empty() {
-            true => DeltaLogs::All,
-            false => DeltaLogs::None,
-        };
-        let release = release_files(&trace, &verdict.manifest, &manifest_file, logs)?;
-        releasing.put(&release.sums, &release.files, manifest_file.sha256)?;
+        given.has_delta_logs = options.delta || !has_logs()?.is_empty();
+        let release = release_files(&trace, &verdict.manifest, &given)?;
+        releasing.put(&release.sums, &release.files, given.manifest.sha256)?;
+        if !release.lacking.is_empty() {
+            context.warn(format!(
+                "{} lacks what only you know, and NeurIPS requires: {}; fill it in, and run release again",
+                root.join(PUBLISHER),
+                release.lacking.join(", ")
+            ));
+        }
+        if !release.files.iter().any(|(path, _)| path == RO_CRATE) {
+            context.warn(format!("no {RO_CRATE}, which needs a date: pass --date"));
+        }
         verdict.released = release.files.into_iter().map(|(path, _)| path).collect();
         if !beyond(root, &verdict.manifest)?.uncommitted.is_empty() {
             let lake = for_shell(root);

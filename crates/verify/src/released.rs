@@ -7,14 +7,15 @@ use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::Manifest;
 use tracelake_lake::{
-    CROISSANT, STALE, SUMS, delta_logs, existing_delta_logs, file_facts, is_stale, manifest_facts,
-    named_by, release_sums,
+    CROISSANT, PUBLISHER, STALE, SUMS, delta_logs, existing_delta_logs, file_facts, is_stale,
+    named_by, release_day, release_sums,
 };
 use tracelake_location::Location;
 use tracelake_schema::Trace;
+use tracelake_schema::calendar::is_day;
 
 use super::finding::corrupt;
-use crate::release_files::{DeltaLogs, release_files, sums};
+use crate::release_files::{Given, release_files, sums};
 
 /// The hint for a file of a release that has changed.
 const AGAIN: &str = "run release again to restore it";
@@ -39,33 +40,34 @@ pub(super) fn verify_release(
         let reason = format!("there is no {SUMS} that names it");
         return Ok(paths.iter().map(|path| unlisted(path, &reason)).collect());
     };
-    let named: BTreeSet<&str> = named_by(&found).map(|(path, _)| path).collect();
-    let unnamed = logs.iter().filter(|path| !named.contains(&path[..]));
+    let listed: BTreeMap<&str, &str> = named_by(&found).collect();
+    let unnamed = logs.iter().filter(|path| !listed.contains_key(&path[..]));
     let reason = format!("{SUMS} doesn't name it");
     let mut findings: Vec<Error> = unnamed.map(|path| unlisted(path, &reason)).collect();
-    let manifest_file = manifest_facts(context, root)?;
-    if is_stale(root, manifest_file.sha256)? == Some(true) {
+    let date = release_day(root)?.filter(|date| is_day(date));
+    let mut given = Given::read(context, root, date)?;
+    if is_stale(root, given.manifest.sha256)? == Some(true) {
         context.warn(STALE);
         return Ok(findings);
     }
-    let logs = delta_logs(manifest);
-    let logs = match logs.iter().any(|path| named.contains(&path[..])) {
-        true => DeltaLogs::All,
-        false => DeltaLogs::None,
-    };
+    let mut logs = delta_logs(manifest).into_iter();
+    given.has_delta_logs = logs.any(|path| listed.contains_key(&path[..]));
+    let publisher = Digest::of(&given.publisher).to_string();
+    let is_filled_in = listed
+        .get(PUBLISHER)
+        .is_some_and(|sha256| *sha256 != publisher);
     // Another version has other words for the same lake; there the checksums alone can be compared.
-    let again = if manifest.origin.version == env!("CARGO_PKG_VERSION") {
-        Some(release_files(trace, manifest, &manifest_file, logs)?)
-    } else {
-        None
+    let again = match manifest.origin.version == env!("CARGO_PKG_VERSION") && !is_filled_in {
+        true => Some(release_files(trace, manifest, &given)?),
+        false => None,
     };
-    let mut expected: BTreeMap<&str, Option<Digest>> =
-        named.into_iter().map(|path| (path, None)).collect();
-    for (path, bytes) in again.iter().flat_map(|release| &release.files) {
-        expected.insert(path, Some(Digest::of(bytes)));
-    }
+    let files = again.iter().flat_map(|release| &release.files);
+    let expected: BTreeMap<&str, Digest> = files
+        .map(|(path, bytes)| (&**path, Digest::of(bytes)))
+        .collect();
     let mut written = Vec::new();
-    for (path, digest) in expected {
+    let paths: BTreeSet<&str> = listed.keys().chain(expected.keys()).copied().collect();
+    for path in paths {
         let file = match file_facts(context, root, path) {
             Ok(file) => file,
             Err(error) => {
@@ -77,14 +79,21 @@ pub(super) fn verify_release(
                 continue;
             }
         };
-        if again.is_some() && digest != Some(file.sha256) {
+        let sha256 = file.sha256.to_string();
+        if again.is_some() && expected.get(path) != Some(&file.sha256) {
             let finding = corrupt("is not what release writes for this lake");
             let finding = finding.at(root.join(path));
             findings.push(finding.hint("move it away, and run release again"));
+        } else if again.is_none() && listed.get(path) != Some(&&*sha256) {
+            let finding = corrupt("was changed since the release").at(root.join(path));
+            findings.push(match path {
+                PUBLISHER => finding.hint("run release again, and the card says what it says"),
+                _ => finding.hint("move it away, and run release again"),
+            });
         }
-        written.push((path, file.sha256.to_string()));
+        written.push((path, sha256));
     }
-    if findings.is_empty() && found != sums(manifest, &manifest_file, written.into_iter()) {
+    if findings.is_empty() && found != sums(manifest, &given.manifest, written.into_iter()) {
         let finding = corrupt("does not name the files of this lake with their digests");
         findings.push(finding.at(root.join(SUMS)).hint(AGAIN));
     }

@@ -115,10 +115,13 @@ def verify(
     lake: StrPath,
     source: StrPath | None = None,
     *,
+    digest: str | None = None,
     threads: int | None = None,
     progress: Progress = None,
 ) -> Verification:
     """Checks a lake: files, footers, counts, digests, and every value against ``source`` if given.
+
+    ``digest`` is that of the lake it has to be, as :func:`inspect` has it: the SHA-256 of its manifest.
 
     What is wrong is in :attr:`Verification.findings`; nothing is raised for it.
 
@@ -129,8 +132,9 @@ def verify(
     """
     path, number = path_of("lake", lake), thread_count(threads)
     other = None if source is None else path_of("source", source)
+    expected = _options.optional_text("digest", digest)
     with Watcher(progress) as watch:
-        found = _tracelake.verify_lake(path, other, number, watch)
+        found = _tracelake.verify_lake(path, other, expected, number, watch)
     return _results.verification(found)
 
 
@@ -151,25 +155,31 @@ def release(
     *,
     allow_missing: bool = False,
     allow_rejects: bool = False,
+    date: str | None = None,
     delta: bool = False,
     since: StrPath | None = None,
     threads: int | None = None,
 ) -> Release:
     """Verifies a lake and writes what it needs to be published.
 
-    Raises the first finding where something is wrong, and writes nothing then. ``delta`` adds a Delta log to each table.
-    ``since`` is an older lake of the same trace, or its manifest; ``changes`` of the result says what changed since.
+    Raises the first finding where something is wrong, and writes nothing then. ``date`` is the day of the release, as
+    ``"2026-06-01"``; by default, it is that of the trace's document, if it is known. ``delta`` adds a Delta log to each
+    table. ``since`` is an older lake of the same trace, or its manifest; ``changes`` of the result says what changed since.
 
     >>> made = tracelake.generate("google-2011-v2.1", "trace", rows=2000)
     >>> lake = tracelake.convert("trace", "lake")
     >>> tracelake.release("lake", allow_missing=True).files
-    ('README.md', 'croissant.json', 'datapackage.json', 'SHA256SUMS')
+    ('README.md', 'croissant.json', 'datapackage.json', '_tracelake/release.toml', '.zenodo.json', 'SHA256SUMS')
     """
     path = path_of("lake", lake)
     allowed = switch("allow_missing", allow_missing), switch("allow_rejects", allow_rejects)
+    day = _options.optional_text("date", date)
     old = None if since is None else path_of("since", since)
-    found = _tracelake.release_lake(path, *allowed, switch("delta", delta), old, thread_count(threads))
-    return _results.release(path, found)
+    with Watcher(None) as watch:
+        found = _tracelake.release_lake(
+            path, *allowed, day, switch("delta", delta), old, thread_count(threads), watch
+        )
+    return _results.release(path, found, watch.warnings)
 
 
 def generate(

@@ -46,6 +46,8 @@ class Inventory:
     tables: tuple[TableInventory, ...]
     #: Tables of the trace that aren't there.
     absent: tuple[str, ...]
+    #: The SHA-256 of the manifest, which names a whole lake; ``None`` where there is none.
+    digest: str | None = None
 
     def _rows(self) -> list[list[str]]:
         return [
@@ -215,6 +217,8 @@ class Release:
     #: Names in the directory of the lake.
     files: tuple[str, ...]
     verification: Verification
+    #: What the release lacks, as a sentence each.
+    warnings: tuple[str, ...] = ()
     #: What changed since the lake that ``since`` names.
     changes: LakeChanges | None = None
 
@@ -245,7 +249,7 @@ def inventory(text: str) -> Inventory:
         for table in said["tables"]
     )
     return Inventory(
-        said["what"], said["trace"], said["finished"], tuple(tables), tuple(said["absent"])
+        said["what"], said["trace"], said["finished"], tuple(tables), tuple(said["absent"]), said.get("digest")
     )
 
 
@@ -278,12 +282,13 @@ def verification(found: tuple[str, list[TracelakeError]]) -> Verification:
     )
 
 
-def release(path: str, found: tuple[str, list[TracelakeError]]) -> Release:
+def release(path: str, found: tuple[str, list[TracelakeError]], warnings: list[str]) -> Release:
     """A release; raises the first finding, since nothing was written then."""
     checked = verification(found)
     checked.raise_if_wrong()
     said = json.loads(found[0])
-    return Release(_files.absolute(path), tuple(said["files"]), checked, _changes(said["changes"]))
+    changes = _changes(said["changes"])
+    return Release(_files.absolute(path), tuple(said["files"]), checked, tuple(warnings), changes)
 
 
 def _changes(said: dict[str, Any] | None) -> LakeChanges | None:

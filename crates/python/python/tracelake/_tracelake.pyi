@@ -55,6 +55,7 @@ def inspect_path(path: str | os.PathLike[str], trace: str | None) -> str: ...
 def verify_lake(
     lake: str | os.PathLike[str],
     source: str | os.PathLike[str] | None,
+    digest: str | None,
     threads: int | None,
     watch: Watch | None,
 ) -> tuple[str, list[TracelakeError]]: ...
@@ -62,9 +63,11 @@ def release_lake(
     lake: str | os.PathLike[str],
     allow_missing: bool,
     allow_rejects: bool,
+    date: str | None,
     delta: bool,
     since: str | os.PathLike[str] | None,
     threads: int | None,
+    watch: Watch | None,
 ) -> tuple[str, list[TracelakeError]]: ...
 def generate(
     trace: str, out: str | os.PathLike[str], numbers: tuple[int, int, int], form: str, watch: Watch | None

@@ -22,10 +22,9 @@ use tracelake_fetch::Checked;
 use tracelake_lake::plan_file::MOST_SHARDS;
 use tracelake_lake::{Commit, CommitOptions, Parts, SUMS, progress};
 use tracelake_location::Location;
-use tracelake_verify::Verdict;
 use tracelake_verify::release::ReleaseOptions;
 use tracelake_verify::since::{self, Changes};
-use tracelake_verify::{self as verify, inspect, release};
+use tracelake_verify::{Verdict, Verification, inspect, manifest_of, release};
 
 use self::work::work;
 
@@ -193,7 +192,7 @@ fn facts(py: Python<'_>, lake: OsString) -> PyResult<String> {
 fn manifest(py: Python<'_>, lake: OsString) -> PyResult<String> {
     work(py, None, None, move |work| {
         let lake = Location::parse(&lake)?.within(&work.context);
-        text_of(&verify::manifest_of(&lake)?)
+        text_of(&manifest_of(&lake)?)
     })
 }
 
@@ -218,12 +217,15 @@ fn verify_lake(
     py: Python<'_>,
     lake: OsString,
     source: Option<OsString>,
+    digest: Option<String>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Findings> {
     let verdict = work(py, watch.as_ref(), threads, move |work| {
         let source = source.as_deref().map(Location::parse).transpose()?;
-        verify::verify(&work.context, &Location::parse(&lake)?, source.as_ref())
+        let lake = Location::parse(&lake)?;
+        let verification = Verification::open(&work.context, &lake, source.as_ref())?;
+        verification.with_digest(digest.as_deref())?.run()
     })?;
     found(py, &verdict, None)
 }
@@ -235,14 +237,17 @@ fn release_lake(
     lake: OsString,
     allow_missing: bool,
     allow_rejects: bool,
+    date: Option<String>,
     delta: bool,
     since: Option<OsString>,
     threads: Option<usize>,
+    watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Findings> {
     let mut options = ReleaseOptions::default();
     (options.allow_rejects, options.allow_missing) = (allow_rejects, allow_missing);
+    options.date = date;
     options.delta = delta;
-    let (verdict, changes) = work(py, None, threads, move |work| {
+    let (verdict, changes) = work(py, watch.as_ref(), threads, move |work| {
         let (context, lake) = (&work.context, Location::parse(&lake)?);
         let old = since.map(|old| since::old_manifest(context, &Location::parse(&old)?, &lake));
         let old = old.transpose()?;

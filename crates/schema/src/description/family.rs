@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::column::Shared;
 use super::fault::{Fault, Result, Within, ensure};
-use super::spec::{FamilySpec, TableSpec, TraceSpec};
+use super::spec::{CreatorSpec, FamilySpec, TableSpec, TraceSpec};
 use super::table::Version;
 use super::words::{date, identifier, optional, prose, sha256, trace_name, unique, word};
 use super::{queries, sample};
 use crate::requests::query_table;
-use crate::{Archive, Cells, Derived, Description, PublishedAt, Syntax, Table, Trace};
+use crate::{Archive, Cells, Creator, Derived, Description, PublishedAt, Syntax, Table, Trace};
 
 /// The most versions of a data set.
 const MAX_TRACES: usize = 16;
@@ -20,8 +20,8 @@ const MAX_TABLES: usize = 256;
 /// The most cells of a version.
 const MAX_CELLS: usize = 1_000;
 
-/// What isn't described.
-const UNKNOWN: &str = "Unknown";
+/// The text for a title, document or citation that isn't described.
+pub const UNKNOWN: &str = "Unknown";
 
 /// The SPDX expression for a licence that isn't described.
 const UNKNOWN_LICENCE: &str = "LicenseRef-Unknown";
@@ -130,7 +130,7 @@ pub(super) fn traces(
             cells,
             locations: locations(&trace.location, &published_tables).within("location")?,
             download: optional(spec.download.as_deref(), prose).within("download")?,
-            creators: sentences(&spec.creators).within("creators")?,
+            creators: creators(&spec.creators).within("creators")?,
             url: optional(spec.url.as_deref(), word).within("url")?,
             published: optional(trace.published.as_deref(), date).within("published")?,
             epoch: spec.epoch,
@@ -156,6 +156,20 @@ pub(super) fn traces(
 fn span((from, to): (i64, i64)) -> Result<(i64, i64)> {
     ensure!(from < to, "it has to end after it begins");
     Ok((from, to))
+}
+
+fn creators(list: &[CreatorSpec]) -> Result<Vec<Creator>> {
+    let creators = list.iter().map(|one| match one {
+        CreatorSpec::Organisation(name) => Ok(Creator {
+            given: None,
+            name: prose(name)?,
+        }),
+        CreatorSpec::Person(person) => Ok(Creator {
+            given: Some(prose(&person.given)?),
+            name: prose(&person.family)?,
+        }),
+    });
+    creators.collect()
 }
 
 fn sentences(list: &[String]) -> Result<Vec<String>> {

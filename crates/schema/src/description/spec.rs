@@ -28,7 +28,7 @@ pub(super) struct FamilySpec {
     pub(super) citation: Option<String>,
     /// Who made the data.
     #[serde(default)]
-    pub(super) creators: Vec<String>,
+    pub(super) creators: Vec<CreatorSpec>,
     /// The publisher's page.
     pub(super) url: Option<String>,
     /// Seconds since 1970-01-01 00:00:00 UTC at the trace's time 0.
@@ -209,6 +209,8 @@ pub(super) struct TableSpec {
     pub(super) shards: Vec<CellShards>,
     /// Why the mandatory columns have a value in every row.
     pub(super) required: Option<String>,
+    /// A sentence on the rows that the publisher made up.
+    pub(super) synthesised: Option<String>,
     /// The columns that identify the thing a row is about.
     #[serde(default)]
     pub(super) entity: Vec<String>,
@@ -235,6 +237,29 @@ pub(super) struct TableSpec {
     /// The columns in the short form.
     #[serde(default)]
     pub(super) columns: ShortColumns,
+}
+
+/// A creator: the name of an organisation, or the two names of a person.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "not the name of an organisation, or { given = \"Ada\", family = \"Lovelace\" }"
+)]
+pub(super) enum CreatorSpec {
+    Organisation(String),
+    Person(PersonSpec),
+}
+
+/// A person.
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PersonSpec {
+    /// The given names.
+    pub(super) given: String,
+    /// The family name.
+    pub(super) family: String,
 }
 
 /// Whether there is a header, and how columns are found in it.

@@ -63,6 +63,7 @@ impl Version<'_> {
             references: references(spec, self.tables).within("references")?,
             time: time(spec, columns)?,
             requests: requests(spec, columns).within("requests")?,
+            synthesised: optional(spec.synthesised.as_deref(), prose).within("synthesised")?,
             synthetic: spec.synthetic.clone(),
         })
     }

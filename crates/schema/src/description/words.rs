@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::fault::{Result, bail, ensure};
+use crate::calendar;
 use crate::names::{MAX_NAME, is_identifier};
 use crate::{Kind, Zone};
 
@@ -98,12 +99,8 @@ pub(super) fn word(text: &str) -> Result<String> {
 
 /// A day as `2014-11-17`.
 pub(super) fn date(text: &str) -> Result<String> {
-    let pattern = |(index, byte): (usize, u8)| match index {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    };
     ensure!(
-        text.len() == 10 && text.bytes().enumerate().all(pattern),
+        calendar::is_day(text),
         "{text:?} is not a date such as 2014-11-17"
     );
     Ok(text.to_owned())

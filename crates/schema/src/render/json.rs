@@ -28,7 +28,7 @@ pub fn json(trace: &Trace, table: Option<&Table>) -> String {
         "document": trace.document,
         "licence": trace.licence,
         "citation": trace.citation,
-        "creators": trace.creators,
+        "creators": trace.creators.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "url": trace.url,
         "published": trace.published,
         "epoch": trace.epoch,

@@ -316,6 +316,9 @@ pub(crate) struct VerifyArgs {
     /// Also compare every value with the source that the lake was made from, or with another lake of the trace
     #[arg(long, value_name = "SRC")]
     pub(crate) source: Option<PathBuf>,
+    /// Also check that the lake is the one with this digest, which inspect prints: the SHA-256 of its manifest
+    #[arg(long, value_name = "D")]
+    pub(crate) digest: Option<String>,
     /// Print the result as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
@@ -327,7 +330,15 @@ pub(crate) struct VerifyArgs {
 /// Verify a finished lake and add what it needs to be published: checksums and descriptions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes SHA256SUMS, README.md, croissant.json and datapackage.json into the lake.")]
+Writes into the lake:
+  SHA256SUMS               the SHA-256 of every file
+  README.md                a dataset card for people and the Hugging Face hub
+  croissant.json           Croissant 1.1, with RAI fields and provenance
+  datapackage.json         a data package
+  ro-crate-metadata.json   RO-Crate 1.3; needs a date
+  CITATION.cff             how to cite it, if the trace has creators
+  .zenodo.json             what Zenodo shows of an upload
+  _tracelake/release.toml  for you to fill in; what you write there is put into the others")]
 pub(crate) struct ReleaseArgs {
     /// The lake
     #[arg(value_name = "OUT")]
@@ -344,6 +355,9 @@ pub(crate) struct ReleaseArgs {
     /// Print what changed since an older lake of the same trace: the lake, or its manifest.json
     #[arg(long, value_name = "OLD")]
     pub(crate) since: Option<PathBuf>,
+    /// The day of the release, for example 2026-06-01 [default: that of the trace's document, if it is known]
+    #[arg(long, value_name = "DATE")]
+    date: Option<String>,
     /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: ProgressArg,
@@ -713,6 +727,7 @@ impl ReleaseArgs {
         options.allow_rejects = self.allow_rejects;
         options.allow_missing = self.allow_missing;
         options.delta = self.delta;
+        options.date.clone_from(&self.date);
         options
     }
 }

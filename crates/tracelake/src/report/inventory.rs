@@ -75,6 +75,9 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
         };
         text += &format!("{}: {counted}: {}\n", name(table), numbers(&table.missing));
     }
+    if let Some(digest) = &inventory.digest {
+        text += &format!("digest: {digest}\n");
+    }
     for note in &inventory.notes {
         text += &format!("{}\n", shown(note));
     }

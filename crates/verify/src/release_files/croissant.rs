@@ -1,13 +1,21 @@
 //! The description as ML Commons Croissant 1.1.
 
 use serde_json::{Map, Value, json};
+use tracelake_core::origin::Origin;
 use tracelake_schema::{Column, Kind, Table, render};
 
-use super::released_lake::{ReleasedLake, TypeNames, licence_page, proven_key};
-use super::selection;
+use super::released_lake::{ReleasedLake, TypeNames, proven_key};
+use super::{making, rai, selection};
 
 /// The version of Croissant that the description follows.
 const CONFORMS_TO: &str = "http://mlcommons.org/croissant/1.1";
+
+/// The properties for responsible AI that have a single text.
+const ONE: [&str; 3] = [
+    "dataCollection",
+    "dataSocialImpact",
+    "dataReleaseMaintenancePlan",
+];
 
 /// A dataset: a file object for each output, and a file set and a record set for each table.
 pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
@@ -37,9 +45,16 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
         }));
         record_sets.push(record_set(table));
     }
-    let names = trace.creators.iter();
-    let creators = names.map(|name| json!({"@type": "sc:Person", "name": name}));
-    let licence = licence_page(&trace.licence);
+    distribution.push(json!({
+        "@type": "cr:FileObject",
+        "@id": lake.given.manifest.path,
+        "name": lake.given.manifest.path,
+        "description": "Every file of the tables with its source, size and SHA-256",
+        "contentUrl": lake.given.manifest.path,
+        "contentSize": format!("{} B", lake.given.manifest.bytes),
+        "encodingFormat": "application/json",
+        "sha256": lake.given.manifest.sha256,
+    }));
     let mut dataset = Map::new();
     let mut set = |key: &str, value: Value| {
         dataset.insert(key.to_owned(), value);
@@ -54,29 +69,106 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
     set("name", format!("{}{synthetic}", trace.name).into());
     set("description", selection::description(lake).into());
     set("conformsTo", CONFORMS_TO.into());
-    // Synthetic rows have no publisher.
-    if !lake.is_synthetic() {
-        set("citeAs", trace.citation.clone().into());
-        if !trace.creators.is_empty() {
-            set("creator", creators.collect());
-        }
-        if let Some(published) = &trace.published {
-            set("datePublished", published.as_str().into());
-        }
-        set(
-            "license",
-            licence.unwrap_or_else(|| trace.licence.to_owned()).into(),
-        );
-        if let Some(url) = &trace.url {
-            set("url", url.as_str().into());
-        }
+    if let Some(date) = lake.date() {
+        set("datePublished", date.into());
+    }
+    set("citeAs", lake.cite_as().into());
+    set("license", lake.licence().into());
+    let creators = lake.creators().iter();
+    let creators = creators.map(|creator| lake.person_or_organisation(creator));
+    if !lake.creators().is_empty() {
+        set("creator", creators.collect());
+    }
+    if let Some(url) = lake.publisher.url().or(lake.page()) {
+        set("url", url.into());
     }
     // The converter's version decides the bytes, so it is the version of the dataset.
     set("version", lake.manifest.origin.version.as_str().into());
-    set("keywords", json!(["cluster trace", trace.family]));
+    set("identifier", lake.digest().into());
+    set("keywords", json!(lake.keywords()));
+    for statement in rai::statements(lake) {
+        match statement.texts()[..] {
+            [] => {}
+            [one] => set(&format!("rai:{}", statement.property), one.into()),
+            // Of these there is one text each.
+            ref all if ONE.contains(&statement.property) => {
+                set(&format!("rai:{}", statement.property), all.join(" ").into());
+            }
+            ref all => set(&format!("rai:{}", statement.property), json!(all)),
+        }
+    }
+    let has_synthetic = lake.is_synthetic() || lake.synthesised().next().is_some();
+    set("rai:hasSyntheticData", has_synthetic.into());
+    set("prov:wasDerivedFrom", derived_from(lake));
+    set("prov:wasGeneratedBy", generated_by(lake));
     set("distribution", distribution.into());
     set("recordSet", record_sets.into());
     dataset.into()
+}
+
+/// What a lake was made of: the published trace, or synthetic files, and the lake that it was clustered from.
+fn derived_from(lake: &ReleasedLake<'_>) -> Value {
+    let mut from = match lake.is_synthetic() {
+        true => json!({
+            "@type": "prov:Entity",
+            "prov:label": lake.title(),
+        }),
+        false => json!({
+            "@type": "prov:Entity",
+            "prov:label": lake.trace.title,
+        }),
+    };
+    if let Some(page) = lake.page() {
+        from["@id"] = page.into();
+    }
+    from["description"] = format!(
+        "{} names each file of it with its SHA-256.",
+        lake.given.manifest.path
+    )
+    .into();
+    let clustered = lake.manifest.origin.clustered.as_ref();
+    let before = clustered.map(|how| {
+        json!({
+            "@type": "prov:Entity",
+            "prov:label": "The lake that it was clustered from",
+            "identifier": format!("sha256:{}", how.source),
+        })
+    });
+    match before {
+        Some(before) => json!([from, before]),
+        None => from,
+    }
+}
+
+/// The two steps that made a lake: the publisher's, of which the documents tell, and ours, with all that decides its bytes.
+fn generated_by(lake: &ReleasedLake<'_>) -> Value {
+    let Origin { tool, version, .. } = &lake.manifest.origin;
+    let creators = lake.creators().iter();
+    let agents = creators.map(|creator| {
+        json!({
+            "@type": "prov:Agent",
+            "prov:label": creator.to_string(),
+        })
+    });
+    let mut collection = json!({
+        "@type": "prov:Activity",
+        "prov:label": "Collection",
+        "description": rai::collection(lake),
+    });
+    if !lake.creators().is_empty() {
+        collection["prov:wasAssociatedWith"] = agents.collect();
+    }
+    json!([collection, {
+        "@type": "prov:Activity",
+        "prov:label": lake.made_by(),
+        "description": making::commands(lake).join("; "),
+        "prov:used": {"@id": lake.given.manifest.path},
+        "prov:wasAssociatedWith": {
+            "@type": "prov:SoftwareAgent",
+            "prov:label": tool,
+            "version": version,
+        },
+    }])
 }
 
 fn file_set(table: &Table) -> String {
@@ -158,9 +250,10 @@ fn describe(parent: &str, column: &Column, doc: &str, source: &FieldSource<'_>) 
     described.into()
 }
 
-/// The context of the specification, word for word.
+/// The context that mlcroissant writes, word for word, and the prefix of PROV-O, which the specification adds to it for
+/// provenance.
 fn context() -> Value {
-    json!({
+    let mut context = json!({
         "@language": "en",
         "@vocab": "https://schema.org/",
         "arrayShape": "cr:arrayShape",
@@ -202,7 +295,9 @@ fn context() -> Value {
         "source": "cr:source",
         "subField": "cr:subField",
         "transform": "cr:transform",
-    })
+    });
+    context["prov"] = "http://www.w3.org/ns/prov#".into();
+    context
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! The description as a data package, version 2.
 
 use serde_json::{Value, json};
-use tracelake_core::options::Format;
 use tracelake_schema::{Column, Table, render};
 
 use super::released_lake::{ReleasedLake, TypeNames, licence_page, proven_key};
@@ -10,10 +9,6 @@ use super::selection;
 /// A package with one resource for each table.
 pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     let trace = lake.trace;
-    let mediatype = match lake.format() {
-        Format::Parquet => "application/vnd.apache.parquet",
-        Format::Arrow => "application/vnd.apache.arrow.file",
-    };
     let resources = lake.tables.iter().map(|(table, facts)| {
         let paths = facts.parts.iter().map(|part| &part.output.path);
         json!({
@@ -22,7 +17,7 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
             "type": "table",
             "path": paths.collect::<Vec<_>>(),
             "format": lake.format().name(),
-            "mediatype": mediatype,
+            "mediatype": lake.media_type(),
             "schema": schema(table, &|name| lake.tables.iter().any(|(one, _)| one.name == name)),
         })
     });
@@ -35,8 +30,9 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     if let Some(url) = &trace.url {
         source["path"] = url.as_str().into();
     }
-    let names = trace.creators.iter();
-    let contributors = names.map(|name| json!({"title": name, "roles": ["creator"]}));
+    let contributors = lake.creators().iter();
+    let contributors =
+        contributors.map(|one| json!({"title": one.to_string(), "roles": ["creator"]}));
     let synthetic = if lake.is_synthetic() {
         "-synthetic"
     } else {
@@ -45,6 +41,7 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
     let mut package = json!({
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": format!("{}{synthetic}", trace.name),
+        "id": lake.digest(),
         "title": lake.title(),
         "description": selection::description(lake),
     });
@@ -55,7 +52,7 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
         if let Some(url) = &trace.url {
             package["homepage"] = url.as_str().into();
         }
-        if !trace.creators.is_empty() {
+        if !lake.creators().is_empty() {
             package["contributors"] = contributors.collect();
         }
     }

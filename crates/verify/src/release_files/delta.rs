@@ -32,10 +32,14 @@ fn log(lake: &ReleasedLake<'_>, table: &Table, facts: &TableFacts, manifest: Dig
         true => &["cell", "file_number"],
         false => &["file_number"],
     };
+    let description = match lake.is_synthetic() {
+        true => format!("{}. {}", lake.title(), table.summary),
+        false => table.summary.clone(),
+    };
     let metadata = json!({"metaData": {
         "id": table_id(manifest, &table.name),
         "name": table.name,
-        "description": table.summary,
+        "description": description,
         "format": {"provider": "parquet", "options": {}},
         "schemaString": render::delta_schema_json(lake.trace, table, partitioned),
         "partitionColumns": partitioned,

@@ -1,24 +1,70 @@
-//! The files of a release as bytes: checksums, dataset card, Croissant, data package and Delta logs. They depend
-//! on the manifest and the catalog alone, so `verify` can make them again.
+//! The files of a release as bytes: checksums, and descriptions for people and catalogs. They depend on the manifest, the
+//! catalog, what the publisher of the lake says, and a day, so `verify` can make them again.
 
+mod citation;
 mod completeness;
 mod croissant;
 mod data_package;
 mod delta;
+mod limits;
+mod making;
+mod publisher;
+mod rai;
 mod readme;
 mod released_lake;
+mod ro_crate;
 mod selection;
 
-use serde_json::Value;
+use serde::Serialize;
+use tracelake_core::Context;
 use tracelake_core::digest::Digest;
-use tracelake_core::error::Result;
+use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::{FileFacts, Manifest};
-use tracelake_lake::{CARD, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, sums_line};
+use tracelake_lake::{
+    CARD, CITATION, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, PUBLISHER, RO_CRATE, ZENODO,
+    file_facts, manifest_facts, publisher_file, sums_line,
+};
+use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
 pub use completeness::{is_far_short, parts_alone};
+use publisher::Publisher;
 use released_lake::ReleasedLake;
+
+/// What the files of a release follow from, beside the manifest and the catalog.
+#[derive(Debug)]
+pub(crate) struct Given {
+    /// The manifest on the disk.
+    pub manifest: FileFacts,
+    /// The identity on the disk.
+    pub identity: FileFacts,
+    /// What the publisher of the lake says: the bytes of [`PUBLISHER`].
+    pub publisher: Vec<u8>,
+    /// The day of the release, where it was asked for.
+    pub date: Option<String>,
+    /// Whether each table has a Delta log.
+    pub has_delta_logs: bool,
+}
+
+impl Given {
+    /// Reads what is there of a lake, and checks that the publisher's file is of its template. Where the publisher has no file yet, it is the template.
+    ///
+    /// # Errors
+    /// When a file can't be read, or that of the publisher is too large; [`ErrorKind::Usage`], with its line and column, if
+    /// it isn't of its template.
+    pub(crate) fn read(context: &Context, root: &Location, date: Option<String>) -> Result<Self> {
+        let publisher = publisher_file(root)?;
+        Publisher::read(&publisher).map_err(|error| error.at(root.join(PUBLISHER)))?;
+        Ok(Self {
+            manifest: manifest_facts(context, root)?,
+            identity: file_facts(context, root, IDENTITY)?,
+            publisher,
+            date,
+            has_delta_logs: false,
+        })
+    }
+}
 
 /// The files of a release.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,42 +73,50 @@ pub(crate) struct ReleaseFiles {
     pub sums: String,
     /// The other files: paths relative to the lake, which may be in folders, and bytes.
     pub files: Vec<(String, Vec<u8>)>,
+    /// What the publisher of the lake hasn't said, and NeurIPS requires: keys of [`PUBLISHER`].
+    pub lacking: Vec<&'static str>,
 }
 
-/// The tables of a release that have Delta logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeltaLogs {
-    /// No table.
-    None,
-    /// Every table.
-    All,
-}
-
-/// Makes the files of a release; `manifest_file` is the manifest on the disk.
+/// Makes the files of a release.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] if the manifest has a string or a path that tracelake never writes.
 pub(crate) fn release_files(
     trace: &Trace,
     manifest: &Manifest,
-    manifest_file: &FileFacts,
-    delta_logs: DeltaLogs,
+    given: &Given,
 ) -> Result<ReleaseFiles> {
-    let lake = ReleasedLake::new(trace, manifest)?;
-    let files = [
+    let lake = ReleasedLake::new(trace, manifest, given)?;
+    let mut files = vec![
         (CARD, readme::readme(&lake).into_bytes()),
-        (CROISSANT, pretty(&croissant::croissant(&lake))),
-        (DATA_PACKAGE, pretty(&data_package::data_package(&lake))),
+        (CROISSANT, pretty(&croissant::croissant(&lake))?),
+        (DATA_PACKAGE, pretty(&data_package::data_package(&lake))?),
+        (PUBLISHER, given.publisher.clone()),
+        (ZENODO, pretty(&citation::zenodo(&lake))?),
     ];
-    let mut files = Vec::from(files.map(|(path, bytes)| (path.to_owned(), bytes)));
-    if delta_logs == DeltaLogs::All {
-        files.extend(delta::delta_logs(&lake, manifest_file));
+    files.extend(citation::citation(&lake).map(|text| (CITATION, text.into_bytes())));
+    let mut files: Vec<(String, Vec<u8>)> = files
+        .into_iter()
+        .map(|(path, bytes)| (path.to_owned(), bytes))
+        .collect();
+    if given.has_delta_logs {
+        files.extend(delta::delta_logs(&lake, &given.manifest));
+    }
+    // Without a day, a crate is none.
+    if let Some(date) = lake.date() {
+        let text = pretty(&ro_crate::ro_crate(&lake, date, &files))?;
+        files.push((RO_CRATE.to_owned(), text));
     }
     let written = files
         .iter()
         .map(|(path, bytes)| (&**path, Digest::of(bytes).to_string()));
-    let sums = sums(manifest, manifest_file, written);
-    Ok(ReleaseFiles { sums, files })
+    let sums = sums(manifest, &given.manifest, written);
+    let lacking = rai::lacking(&rai::statements(&lake));
+    Ok(ReleaseFiles {
+        sums,
+        files,
+        lacking,
+    })
 }
 
 /// The text of `SHA256SUMS`, sorted by path: outputs, rejects, manifest, identity, the description of a trace that isn't
@@ -86,8 +140,11 @@ pub(crate) fn sums<'a>(
     lines.collect()
 }
 
-fn pretty(value: &Value) -> Vec<u8> {
-    format!("{value:#}\n").into_bytes()
+/// JSON over several lines. A page that shows it must not take a text for HTML.
+fn pretty(value: &impl Serialize) -> Result<Vec<u8>> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;
+    Ok((text.replace('<', "\\u003c") + "\n").into_bytes())
 }
 
 #[cfg(test)]

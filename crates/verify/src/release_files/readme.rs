@@ -1,17 +1,15 @@
 //! The dataset card: metadata for the Hugging Face hub, and a description for people.
 
 use serde_json::Value;
-use tracelake_core::clustered::Clustered;
-use tracelake_core::origin::Origin;
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words;
-use tracelake_lake::SUMS;
+use tracelake_lake::PUBLISHER;
 use tracelake_lake::manifest::{PartFacts, REJECTS};
 use tracelake_schema::render;
 
 use super::completeness::{Completeness, Gap, TableGap, count, is_far_short, parts_alone};
 use super::released_lake::{ReleasedLake, spdx};
-use super::selection;
+use super::{limits, making, rai, selection};
 
 /// The card as Markdown with front matter.
 pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
@@ -19,7 +17,8 @@ pub(super) fn readme(lake: &ReleasedLake<'_>) -> String {
     card.push_str(&opening(lake));
     card.push_str(&completeness(lake));
     card.push_str(&selection::section(lake));
-    card.push_str(&making(lake));
+    card.push_str(&use_of(lake));
+    card.push_str(&making::section(lake));
     card.push_str(&rows(lake));
     // These are about the published rows.
     if !lake.is_synthetic() {
@@ -168,53 +167,10 @@ fn completeness(lake: &ReleasedLake<'_>) -> String {
             words::several(*rejected, "row")
         ),
     };
-    let mapped = lake
-        .manifest
-        .parts()
-        .map(|(_, part)| part.sentinels_mapped)
-        .fold(0, u64::saturating_add);
-    if mapped > 0 {
-        text += &format!(
-            "\n{} too large for a signed 64-bit integer, and stored as the special value for it.\n",
-            words::several(mapped, "time") + if mapped == 1 { " is" } else { " are" }
-        );
-    }
-    let mut say = |count: u64, noun: &str, [one, many]: [&str; 2], rest: &str| {
-        if count > 0 {
-            let verb = if count == 1 { one } else { many };
-            let counted = words::several(count, noun);
-            text += &format!("\n{counted} {verb} {rest}: not as published.\n");
-        }
-    };
-    let accepted = lake.manifest.accepted();
-    let (file, began) = ("source file", ["began"; 2]);
-    say(
-        accepted.headers,
-        file,
-        began,
-        "with a header, which was skipped",
-    );
-    let left_out = "an unnamed first column with the number of the row, which was left out";
-    say(accepted.indexes, file, ["had"; 2], left_out);
-    say(
-        accepted.boms,
-        file,
-        began,
-        "with a byte order mark, which was skipped",
-    );
-    let spelled = "spelled as a float, such as `5.0`, in the source files";
-    say(
-        accepted.integral_floats,
-        "integer",
-        ["was", "were"],
-        spelled,
-    );
-    let is_null = ["that is NULL wasn't", "that are NULL weren't"];
-    say(
-        accepted.nulls,
-        "field",
-        is_null,
-        "empty in the source files",
+    text.extend(
+        limits::changes(lake)
+            .iter()
+            .map(|change| format!("\n{change}\n")),
     );
     text
 }
@@ -252,74 +208,25 @@ fn missing_parts(gaps: &[TableGap]) -> String {
         + &lines
 }
 
-fn making(lake: &ReleasedLake<'_>) -> String {
-    let Origin {
-        tool,
-        version,
-        trace,
-        options,
-        clustered,
-        ..
-    } = &lake.manifest.origin;
-    let source = if lake.is_synthetic() {
-        format!("synthetic files in the format of `{trace}`")
-    } else {
-        format!("the published files of `{trace}`")
-    };
-    let title = options.format.title();
-    let parts = match options.part_rows {
-        _ if clustered.is_some() => clustered_parts(lake),
-        None => format!("Each source file became one {title} file."),
-        Some(rows) => format!(
-            "A file that holds a whole table was cut into {title} files of {}; any other file \
-             became\none {title} file.",
-            words::several(rows, "row")
-        ),
-    };
-    let named = options.named().into_iter();
-    let given: String = named
-        .map(|(name, value)| format!(" --{name} {}", words::for_shell(value)))
-        .collect();
-    let (out, then) = match clustered {
-        None => ("OUT", String::new()),
-        Some(how) => ("LAKE", cluster_command(how)),
-    };
-    format!(
-        "\n## How it was made\n\nBy {tool} {version} from {source}:\n\n\
-         ```sh\ntracelake convert SRC {out}{given}\n{then}```\n\n\
-         {parts} The same version makes the same bytes from the \
-         same\nfiles. `_tracelake/manifest.json` names the source of each file with its SHA-256. \
-         Every file of the lake\nwas checked against the manifest before this card was written. \
-         `sha256sum --check {SUMS}` or\n`tracelake verify .` in this directory does it again.\n",
-    )
-}
-
-/// The command that clustered a lake.
-fn cluster_command(how: &Clustered) -> String {
-    let way = match &how.by {
-        Some(key) => format!("--by {}", words::for_shell(key)),
-        None => "--compact".to_owned(),
-    };
-    let size = match (how.files, how.file_size) {
-        (Some(files), _) => format!(" --files {files}"),
-        (None, Some(bytes)) => format!(" --file-size {bytes}"),
-        (None, None) => String::new(),
-    };
-    format!("tracelake cluster LAKE OUT {way}{size}\n")
-}
-
-/// What the files of a clustered lake hold.
-fn clustered_parts(lake: &ReleasedLake<'_>) -> String {
-    let clustered = lake.manifest.origin.clustered.as_ref();
-    match clustered.and_then(|how| Some((how.by.as_ref()?, how.files?))) {
-        Some((key, files)) => format!(
-            "The rows of each {key} are together: file I of a table that has the key has the rows that\n\
-             `convert --sample I/{files} --sample-by {key}` selects, sorted. Other tables are as they were in LAKE."
-        ),
-        None => {
-            "The rows are in the published order, in files with equal numbers of rows.".to_owned()
+/// What the publisher of the lake says about its use, and what isn't said.
+fn use_of(lake: &ReleasedLake<'_>) -> String {
+    let statements = rai::statements(lake);
+    let mut text = "\n## Use\n".to_owned();
+    // The card has the limits in sections of their own.
+    for statement in &statements {
+        if let Some(said) = &statement.said {
+            let said = render::markdown_text(said);
+            text += &format!("\n**{}.** {said}\n", statement.heading);
         }
     }
+    let lacking = rai::lacking(&statements);
+    if !lacking.is_empty() {
+        text += &format!(
+            "\nThe publisher of this lake says nothing about: {}. `{PUBLISHER}` has room for it.\n",
+            lacking.join(", ").replace('_', " ")
+        );
+    }
+    text
 }
 
 fn rows(lake: &ReleasedLake<'_>) -> String {

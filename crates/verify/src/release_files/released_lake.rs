@@ -1,13 +1,17 @@
 //! A lake as the files of a release describe it.
 
+use serde_json::{Value, json};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::options::{Format, Layout};
 use tracelake_core::origin::Origin;
 use tracelake_core::settings::Settings;
 use tracelake_lake::manifest::{Manifest, REJECTS, TableFacts};
-use tracelake_schema::{Kind, Table, Trace, Zone};
+use tracelake_schema::description::UNKNOWN;
+use tracelake_schema::{Creator, Kind, Table, Trace, Zone};
 
+use super::Given;
 use super::completeness::{Completeness, completeness};
+use super::publisher::Publisher;
 
 /// The names that descriptions give to the values of a kind of column.
 pub(super) struct TypeNames {
@@ -55,10 +59,13 @@ pub(super) struct ReleasedLake<'a> {
     pub(super) manifest: &'a Manifest,
     pub(super) tables: Vec<(&'a Table, &'a TableFacts)>,
     pub(super) completeness: Completeness,
+    pub(super) given: &'a Given,
+    /// What the publisher of the lake says.
+    pub(super) publisher: Publisher,
 }
 
 impl<'a> ReleasedLake<'a> {
-    pub(super) fn new(trace: &'a Trace, manifest: &'a Manifest) -> Result<Self> {
+    pub(super) fn new(trace: &'a Trace, manifest: &'a Manifest, given: &'a Given) -> Result<Self> {
         check_origin(&manifest.origin)?;
         let Settings { layout, format, .. } = manifest.origin.options;
         let suffix = format!(".{format}");
@@ -84,6 +91,8 @@ impl<'a> ReleasedLake<'a> {
             manifest,
             tables,
             completeness: completeness(trace, manifest),
+            given,
+            publisher: Publisher::read(&given.publisher)?,
         })
     }
 
@@ -119,6 +128,107 @@ impl<'a> ReleasedLake<'a> {
             Format::Parquet => "application/x-parquet",
             Format::Arrow => "application/vnd.apache.arrow.file",
         }
+    }
+
+    /// The MIME type of the outputs, as it is registered.
+    pub(super) fn media_type(&self) -> &'static str {
+        match self.format() {
+            Format::Parquet => "application/vnd.apache.parquet",
+            Format::Arrow => "application/vnd.apache.arrow.file",
+        }
+    }
+
+    /// The name of the lake: the SHA-256 of its manifest.
+    pub(super) fn digest(&self) -> String {
+        format!("sha256:{}", self.given.manifest.sha256)
+    }
+
+    /// The day of the release, or else that of the trace; `None` if nobody said it.
+    pub(super) fn date(&self) -> Option<&str> {
+        let published = self.trace.published.as_deref();
+        let published = published.filter(|_| !self.is_synthetic());
+        self.given.date.as_deref().or(published)
+    }
+
+    /// A text of the description, unless it only says that it is unknown.
+    pub(super) fn known<'t>(&self, text: &'t str) -> Option<&'t str> {
+        Some(text).filter(|text| *text != UNKNOWN)
+    }
+
+    /// How to cite the trace. Synthetic rows aren't anybody's.
+    pub(super) fn citation(&self) -> Option<&str> {
+        self.known(&self.trace.citation)
+            .filter(|_| !self.is_synthetic())
+    }
+
+    /// How to cite the lake.
+    pub(super) fn cite_as(&self) -> String {
+        let Origin { tool, version, .. } = &self.manifest.origin;
+        match self.citation() {
+            Some(citation) => citation.to_owned(),
+            None => format!(
+                "{}, made by {tool} {version}, {}",
+                self.title(),
+                self.digest()
+            ),
+        }
+    }
+
+    /// The page of the licence of the rows, or else its name, or that there is none.
+    pub(super) fn licence(&self) -> String {
+        let licence = &self.trace.licence;
+        match self.is_synthetic() {
+            true => "Synthetic data, of which no licence is stated.".to_owned(),
+            false => licence_page(licence).unwrap_or_else(|| licence.clone()),
+        }
+    }
+
+    /// Who made the rows. Nobody has made synthetic ones.
+    pub(super) fn creators(&self) -> &[Creator] {
+        match self.is_synthetic() {
+            true => &[],
+            false => &self.trace.creators,
+        }
+    }
+
+    /// The publisher's page about the trace, if it has an address.
+    pub(super) fn page(&self) -> Option<&str> {
+        let page = self.trace.url.as_deref().filter(|_| !self.is_synthetic())?;
+        ["https://", "http://"]
+            .iter()
+            .any(|start| page.starts_with(start))
+            .then_some(page)
+    }
+
+    /// A creator, as schema.org has it.
+    pub(super) fn person_or_organisation(&self, creator: &Creator) -> Value {
+        match &creator.given {
+            Some(given) => json!({
+                "@type": "Person",
+                "name": creator.to_string(),
+                "givenName": given,
+                "familyName": creator.name,
+            }),
+            None => json!({"@type": "Organization", "name": creator.name}),
+        }
+    }
+
+    pub(super) fn keywords(&self) -> Vec<&str> {
+        let mut keywords = vec!["cluster trace", &self.trace.family];
+        keywords.extend(self.is_synthetic().then_some("synthetic"));
+        keywords
+    }
+
+    /// The tables that have rows of the publisher's making, and what it says of them.
+    pub(super) fn synthesised(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tables = self.tables.iter();
+        tables.filter_map(|(table, _)| Some((&*table.name, table.synthesised.as_deref()?)))
+    }
+
+    /// The conversion, in a few words.
+    pub(super) fn made_by(&self) -> String {
+        let Origin { tool, version, .. } = &self.manifest.origin;
+        format!("Conversion by {tool} {version}")
     }
 
     pub(super) fn rows(&self) -> u64 {

@@ -82,7 +82,7 @@ fn sampled(lake: &ReleasedLake<'_>, sample: Sample) -> String {
 }
 
 /// The references of the lake's tables to rows that may not be selected.
-fn dangling(lake: &ReleasedLake<'_>) -> Vec<String> {
+pub(super) fn dangling(lake: &ReleasedLake<'_>) -> Vec<String> {
     let options = &lake.manifest.origin.options;
     let by = options.sample_by.as_deref();
     let key = |table: &str| {

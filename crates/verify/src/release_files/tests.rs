@@ -1,14 +1,16 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tracelake_core::error::ErrorKind;
 use tracelake_core::options::Layout;
 use tracelake_core::origin::Origin;
 use tracelake_core::settings::Settings;
-use tracelake_lake::RELEASE;
 use tracelake_lake::manifest::TableFacts;
+use tracelake_lake::{RELEASE, TEMPLATE};
 
 use super::released_lake::licence_page;
 use super::*;
+use serde_json::Value;
 use tracelake_core::part_key::PartKey;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_schema::TRACES;
@@ -23,6 +25,17 @@ fn file(path: &str) -> FileFacts {
         path: path.to_owned(),
         bytes: 1,
         sha256: Digest::of(b""),
+    }
+}
+
+/// What the files follow from, beside the manifest: a publisher who says nothing, and a day.
+fn given() -> Given {
+    Given {
+        manifest: file("_tracelake/manifest.json"),
+        identity: file(IDENTITY),
+        publisher: TEMPLATE.as_bytes().to_vec(),
+        date: Some("2026-06-01".to_owned()),
+        has_delta_logs: true,
     }
 }
 
@@ -76,44 +89,49 @@ fn a_whole_trace_is_called_whole() {
         })
         .collect();
     assert_eq!(completeness(&trace, &manifest).gaps, []);
-    let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+    let given = given();
+    let lake = ReleasedLake::new(&trace, &manifest, &given).unwrap();
     let card = readme::readme(&lake);
     assert!(card.contains("Every part of every table that was published is here."));
     assert!(!card.contains("not the whole trace"));
     manifest.tables[0].parts[0].rows_in -= 1;
-    let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+    let lake = ReleasedLake::new(&trace, &manifest, &given).unwrap();
     assert!(readme::readme(&lake).contains("**This is not the whole trace.**"));
 }
 
 #[test]
 fn a_synthetic_lake_names_no_authors() {
     let mut manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
-    let home = file("_tracelake/manifest.json");
-    let text = |manifest: &Manifest| {
-        let release = release_files(trace(), manifest, &home, DeltaLogs::All).unwrap();
+    let files = |manifest: &Manifest| -> BTreeMap<String, String> {
+        let release = release_files(trace(), manifest, &given()).unwrap();
         let files = release.files.into_iter();
         files
-            .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
-            .collect::<String>()
+            .map(|(path, bytes)| (path, String::from_utf8(bytes).unwrap()))
+            .collect()
     };
-    let theirs = trace().creators.iter().chain([&trace().citation]);
-    let theirs: Vec<&str> = theirs.map(String::as_str).collect();
-    let published = text(&manifest);
-    assert!(theirs.iter().all(|name| published.contains(name)));
+    let names = trace().creators.iter().map(|one| one.name.clone());
+    let theirs: Vec<String> = names.chain([trace().citation.clone()]).collect();
+    let published = files(&manifest);
+    assert!(RELEASE.iter().all(|name| published.contains_key(*name)));
+    let all: String = published.into_values().collect();
+    assert!(theirs.iter().all(|name| all.contains(name)));
     manifest.origin.synthetic = true;
-    let synthetic = text(&manifest);
-    for name in theirs.into_iter().chain([&*trace().licence, "licenses/"]) {
-        assert!(!synthetic.contains(name), "{name}");
+    let synthetic = files(&manifest);
+    assert!(!synthetic.contains_key(CITATION));
+    for (path, text) in &synthetic {
+        for name in theirs.iter().chain([&trace().licence]) {
+            assert!(!text.contains(name), "{name} in {path}");
+        }
+        assert!(!text.contains("licenses/"), "{path}");
+        let says = "Synthetic data in the format of";
+        assert!(path == PUBLISHER || text.contains(says), "{path}");
     }
-    let says = "Synthetic data in the format of";
-    assert!(synthetic.matches(says).count() >= RELEASE.len());
 }
 
 /// Whatever a forged manifest says, no release has it.
 #[test]
 fn strings_of_a_manifest_cannot_reach_a_release() {
     const MARKUP: &str = "<img src=x onerror=alert(1)>";
-    let home = file("_tracelake/manifest.json");
     let healthy = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
     let json = serde_json::to_value(&healthy).unwrap();
     let mut pointers = Vec::new();
@@ -129,7 +147,7 @@ fn strings_of_a_manifest_cannot_reach_a_release() {
             assert!(is_checked, "{pointer}");
             continue;
         };
-        let Ok(release) = release_files(trace(), &forged, &home, DeltaLogs::All) else {
+        let Ok(release) = release_files(trace(), &forged, &given()) else {
             continue;
         };
         for (name, bytes) in release.files {
@@ -160,12 +178,7 @@ fn strings(json: &Value, pointer: String, found: &mut Vec<String>) {
 fn a_file_in_another_place_is_refused() {
     let made = |layout, name| {
         let manifest = manifest(layout, &[(0, name)]);
-        release_files(
-            trace(),
-            &manifest,
-            &file("_tracelake/manifest.json"),
-            DeltaLogs::None,
-        )
+        release_files(trace(), &manifest, &given())
     };
     assert!(made(Layout::Flat, "part-00000.parquet").is_ok());
     assert!(made(Layout::Hive, "file_number=0/part-00000.parquet").is_ok());
@@ -186,12 +199,11 @@ fn a_file_in_another_place_is_refused() {
 fn checksums_are_sorted_and_name_every_file_once() {
     let parts = [(1, "part-00001.parquet"), (0, "part-00000.parquet")];
     let manifest = manifest(Layout::Flat, &parts);
-    let home = file("_tracelake/manifest.json");
-    let release = release_files(trace(), &manifest, &home, DeltaLogs::None).unwrap();
+    let release = release_files(trace(), &manifest, &given()).unwrap();
     let paths = release.sums.lines().map(|line| line.split_at(66).1);
     let paths: Vec<&str> = paths.collect();
     assert!(
-        paths.is_sorted() && paths.len() == 2 + 2 + RELEASE.len(),
+        paths.is_sorted() && paths.len() == 2 + 2 + 1 + 1 + RELEASE.len(),
         "{paths:?}"
     );
     assert!(RELEASE.iter().all(|name| paths.contains(name)));
@@ -209,9 +221,10 @@ fn licences_of_spdx_have_a_page() {
 fn a_licence_of_a_data_package_has_a_name() {
     let manifest = manifest(Layout::Flat, &[(0, "part-00000.parquet")]);
     let mut trace = (**trace()).clone();
+    let given = given();
     for licence in ["CC-BY-4.0", "LicenseRef-own"] {
         trace.licence = licence.to_owned();
-        let lake = ReleasedLake::new(&trace, &manifest).unwrap();
+        let lake = ReleasedLake::new(&trace, &manifest, &given).unwrap();
         let package = data_package::data_package(&lake);
         assert_eq!(package["licenses"][0]["name"], licence);
     }
