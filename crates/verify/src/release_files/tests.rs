@@ -203,7 +203,7 @@ fn checksums_are_sorted_and_name_every_file_once() {
     let paths = release.sums.lines().map(|line| line.split_at(66).1);
     let paths: Vec<&str> = paths.collect();
     assert!(
-        paths.is_sorted() && paths.len() == 2 + 2 + 1 + 1 + RELEASE.len(),
+        paths.is_sorted() && paths.len() == 2 + 2 + 1 + RELEASE.len(),
         "{paths:?}"
     );
     assert!(RELEASE.iter().all(|name| paths.contains(name)));
