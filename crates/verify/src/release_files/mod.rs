@@ -5,6 +5,7 @@ mod citation;
 mod completeness;
 mod croissant;
 mod data_package;
+mod given;
 mod limits;
 mod making;
 mod publisher;
@@ -15,52 +16,19 @@ mod ro_crate;
 mod selection;
 
 use serde::Serialize;
-use tracelake_core::Context;
 use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::manifest::{FileFacts, Manifest};
 use tracelake_lake::{
     CARD, CITATION, CROISSANT, DATA_PACKAGE, DESCRIPTION, IDENTITY, PUBLISHER, RO_CRATE, ZENODO,
-    file_facts, manifest_facts, publisher_file, sums_line,
+    sums_line,
 };
-use tracelake_location::Location;
 use tracelake_schema::Trace;
 
 pub(crate) use completeness::{Completeness, Gap, TableGap, completeness};
 pub use completeness::{is_far_short, parts_alone};
-use publisher::Publisher;
+pub(crate) use given::Given;
 use released_lake::ReleasedLake;
-
-/// What the files of a release follow from, beside the manifest and the catalog.
-#[derive(Debug)]
-pub(crate) struct Given {
-    /// The manifest on the disk.
-    pub manifest: FileFacts,
-    /// The identity on the disk.
-    pub identity: FileFacts,
-    /// What the publisher of the lake says: the bytes of [`PUBLISHER`].
-    pub publisher: Vec<u8>,
-    /// The day of the release, where it was asked for.
-    pub date: Option<String>,
-}
-
-impl Given {
-    /// Reads what is there of a lake, and checks that the publisher's file is of its template. Where the publisher has no file yet, it is the template.
-    ///
-    /// # Errors
-    /// When a file can't be read, or that of the publisher is too large; [`ErrorKind::Usage`], with its line and column, if
-    /// it isn't of its template.
-    pub(crate) fn read(context: &Context, root: &Location, date: Option<String>) -> Result<Self> {
-        let publisher = publisher_file(root)?;
-        Publisher::read(&publisher).map_err(|error| error.at(root.join(PUBLISHER)))?;
-        Ok(Self {
-            manifest: manifest_facts(context, root)?,
-            identity: file_facts(context, root, IDENTITY)?,
-            publisher,
-            date,
-        })
-    }
-}
 
 /// The files of a release.
 #[derive(Debug, PartialEq, Eq)]

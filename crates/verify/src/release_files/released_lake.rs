@@ -9,8 +9,8 @@ use tracelake_lake::manifest::{Manifest, REJECTS, TableFacts};
 use tracelake_schema::description::UNKNOWN;
 use tracelake_schema::{Creator, Kind, Table, Trace, Zone};
 
-use super::Given;
 use super::completeness::{Completeness, completeness};
+use super::given::Given;
 use super::publisher::Publisher;
 
 /// The names that descriptions give to the values of a kind of column.
