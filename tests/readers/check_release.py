@@ -101,9 +101,9 @@ def without_network():
 
 
 #: Recommendations that a release can't follow: who publishes the lake (56.1), with affiliation (80.2, 80.3), ORCID (91.0)
-#: and address (93.0), isn't known, nor what the files of the source are (63.1); SHA256SUMS, whose size and digest follow
+#: and address (93.0), isn't known, nor what the files of the source are (63.1), nor a page of every licence (85.0); SHA256SUMS, whose size and digest follow
 #: from the crate, has neither (64.1).
-UNKNOWN = {f"ro-crate-1.2_{number}" for number in ("56.1", "63.1", "64.1", "80.2", "80.3", "91.0", "93.0")}
+UNKNOWN = {f"ro-crate-1.2_{number}" for number in ("56.1", "63.1", "64.1", "80.2", "80.3", "85.0", "91.0", "93.0")}
 
 
 def check_crate(lake):

@@ -28,7 +28,7 @@ impl Given {
     /// file yet, it is the template.
     ///
     /// # Errors
-    /// When a file can't be read, or that of the publisher is too large; [`ErrorKind::Usage`], with its line and column, if
+    /// When a file can't be read, or that of the publisher is too large; an error of usage, with its line and column, if
     /// it isn't of its template.
     pub(crate) fn read(context: &Context, root: &Location, date: Option<String>) -> Result<Self> {
         let publisher = publisher_file(root)?;
