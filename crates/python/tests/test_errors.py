@@ -230,7 +230,7 @@ def test_wrong_types(call: Any, source: Path) -> None:
     named = set(re.findall(r"[a-z_]+", str(caught.value)))
     assert named & {"src", "out", "lake", "path", "source", "trace", "tables", "threads", "memory", "progress"} or named & {
         "allow_missing", "allow_rejects", "overwrite", "ignore_disk_space", "on_bad_row", "parts", "shard", "shards", "cell",
-        "watch", "rows", "table", "named", "nosuch", "delta", "since",
+        "watch", "rows", "table", "named", "nosuch", "delta", "since", "date", "digest",
     }, str(caught.value)  # fmt: skip
     assert not Path("lake").exists() and not Path("made").exists()
 

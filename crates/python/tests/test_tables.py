@@ -39,7 +39,7 @@ def types_of(table: Any) -> list[tuple[str, object]]:
     """The columns of an Arrow table with their types, whatever strings and lists they are kept in."""
 
     def plain(kind: Any) -> str:
-        return str(kind).replace("large_", "").replace("string_view", "string").replace("element: ", "item: ").replace("<l: ", "<item: ").replace(" not null", "").replace("child 0, ", "")
+        return str(kind).replace("large_", "").replace("string_view", "string").replace("element: ", "item: ").replace("<l: ", "<item: ").replace(" not null", "").replace("child 0, ", "").replace("Etc/UTC", "UTC")
 
     return [(field.name, plain(field.type)) for field in table.schema]
 
