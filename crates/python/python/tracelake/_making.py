@@ -173,12 +173,11 @@ def release(
     """
     path = path_of("lake", lake)
     allowed = switch("allow_missing", allow_missing), switch("allow_rejects", allow_rejects)
+    switches = (*allowed, switch("delta", delta))
     day = _options.optional_text("date", date)
     old = None if since is None else path_of("since", since)
     with Watcher(None) as watch:
-        found = _tracelake.release_lake(
-            path, *allowed, day, switch("delta", delta), old, thread_count(threads), watch
-        )
+        found = _tracelake.release_lake(path, switches, day, old, thread_count(threads), watch)
     return _results.release(path, found, watch.warnings)
 
 

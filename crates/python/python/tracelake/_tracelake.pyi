@@ -61,10 +61,8 @@ def verify_lake(
 ) -> tuple[str, list[TracelakeError]]: ...
 def release_lake(
     lake: str | os.PathLike[str],
-    allow_missing: bool,
-    allow_rejects: bool,
+    switches: tuple[bool, bool, bool],
     date: str | None,
-    delta: bool,
     since: str | os.PathLike[str] | None,
     threads: int | None,
     watch: Watch | None,

@@ -235,18 +235,15 @@ fn verify_lake(
 fn release_lake(
     py: Python<'_>,
     lake: OsString,
-    allow_missing: bool,
-    allow_rejects: bool,
+    switches: (bool, bool, bool),
     date: Option<String>,
-    delta: bool,
     since: Option<OsString>,
     threads: Option<usize>,
     watch: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Findings> {
     let mut options = ReleaseOptions::default();
-    (options.allow_rejects, options.allow_missing) = (allow_rejects, allow_missing);
+    (options.allow_missing, options.allow_rejects, options.delta) = switches;
     options.date = date;
-    options.delta = delta;
     let (verdict, changes) = work(py, watch.as_ref(), threads, move |work| {
         let (context, lake) = (&work.context, Location::parse(&lake)?);
         let old = since.map(|old| since::old_manifest(context, &Location::parse(&old)?, &lake));
