@@ -53,12 +53,17 @@ impl Head {
         let text = chunk.lines();
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         // An array may be one line, longer than others may be.
-        if !text.trim_ascii_start().starts_with(b"[") {
-            source.give_back(&mut chunk, 0);
-            source.read_by_lines(true);
-            source.next_chunk(&mut chunk)?;
-        }
-        let head = Self::of(chunk.lines());
+        let is_array = text.trim_ascii_start().starts_with(b"[");
+        let head = match memchr::memrchr(b'\n', text) {
+            Some(newline) if !is_array => Self::of(&text[..=newline]),
+            None if !is_array => {
+                source.give_back(&mut chunk, 0);
+                source.read_by_lines(true);
+                source.next_chunk(&mut chunk)?;
+                Self::of(chunk.lines())
+            }
+            _ => Self::of(text),
+        };
         Ok((!head.0.is_empty()).then_some(head))
     }
 

@@ -29,10 +29,10 @@ mod table;
 mod tests;
 mod words;
 
-pub use column::{ADDED_COLUMNS, MOST_COLUMNS};
+pub use column::{ADDED_COLUMNS, MOST_COLUMNS, MOST_DEPTH};
 pub use family::UNKNOWN;
 pub use fault::DescriptionError;
-pub use files::MOST_PARTS;
+pub use files::{MOST_CAPTURES, MOST_NAMES, MOST_PARTS};
 pub use words::{is_printable, snake_case};
 
 /// The most bytes of a description: 1 MiB.

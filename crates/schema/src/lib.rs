@@ -54,7 +54,7 @@ pub use model::{
     SampleKey, Sentinel, Spelling, Syntax, Table, Trace, With, Zone,
 };
 pub use names::cell_name;
-pub use naming::{Capture, Claim, NamePattern, Naming, uncompressed};
+pub use naming::{Capture, Claim, NamePattern, Naming, day, uncompressed};
 pub use separator::{Fields, Separator, SeparatorText};
 pub use traces::{
     TRACES, Traces, TracesIter, example_name, read_new, simulated_trace_names, trace, trace_names,

@@ -152,8 +152,17 @@ struct Reading {
     values: Vec<(usize, usize)>,
 }
 
-/// The days from 1970-01-01 to the day that a text begins with, and how it is written.
-fn day(text: &str) -> Option<(u32, &str)> {
+/// The days from 1970-01-01 to the day that a text begins with, and how it is written: `2023-11-16`, `2023_11_16` or
+/// `20231116`; `None` if it begins with no day, or the digits go on.
+///
+/// ```
+/// use tracelake_schema::day;
+///
+/// assert_eq!(day("2023_11_16.csv"), Some((19_677, "2023_11_16")));
+/// assert_eq!(day("20230229"), None);
+/// ```
+#[must_use]
+pub fn day(text: &str) -> Option<(u32, &str)> {
     let separator = match text.as_bytes().get(4)? {
         byte @ (b'-' | b'_') => Some(*byte),
         _ => None,

@@ -14,6 +14,9 @@ use crate::discover::{CHECKSUMS, SCHEMA_CSV};
 /// The longest name that is made of a header or of the name of a file.
 const LONGEST_NAME: usize = 60;
 
+/// The line of a table whose one file is cut into parts.
+pub(super) const WHOLE: &str = "files = \"whole\"  # guess: one file; see `names` for several\n";
+
 /// A drafted table, but for its name and its files.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -66,10 +69,7 @@ pub(super) struct Files {
 impl Files {
     /// One file that is cut into parts.
     pub(super) fn whole(file: &str) -> Self {
-        let mut files = Self::of(
-            file,
-            "files = \"whole\"  # guess: one file; see `names` for several\n",
-        );
+        let mut files = Self::of(file, WHOLE);
         if found(file).is_none() {
             "a file".clone_into(&mut files.shown);
             files.notes.push(
@@ -224,9 +224,16 @@ pub(super) fn stem(file: &str) -> &str {
     file.split('.').next().unwrap_or(file)
 }
 
-/// A name that is not among those that are taken.
+/// A name made of a text, or else of a number, that isn't taken.
 pub(super) fn free_name(content: &str, number: usize, taken: &BTreeSet<String>) -> String {
-    let name = identifier(content).unwrap_or_else(|| format!("column_{number}"));
+    free(
+        identifier(content).unwrap_or_else(|| format!("column_{number}")),
+        taken,
+    )
+}
+
+/// A name, with a number behind it if it is taken.
+pub(super) fn free(name: String, taken: &BTreeSet<String>) -> String {
     let others = (2..).map(|again: usize| format!("{name}_{again}"));
     let mut names = std::iter::once(name.clone()).chain(others);
     names.find(|name| !taken.contains(name)).unwrap_or(name)

@@ -15,7 +15,7 @@ use super::paths::{self, Path};
 use super::{is_parquet, misfit, of_text, parquet};
 use crate::discover::{CHECKSUMS, SCHEMA_CSV};
 
-/// The most files of a directory or an archive, directories in one another, and tables.
+/// The most files and directories that are looked at, directories in one another, and tables.
 const MOST_FILES: usize = 100_000;
 const MOST_DIRECTORIES: usize = 16;
 const MOST_TABLES: usize = 100;
@@ -42,20 +42,13 @@ struct Group {
 struct Groups {
     groups: BTreeMap<Path, Option<Group>>,
     left_out: Vec<String>,
-    files: usize,
+    seen: usize,
 }
 
 impl Groups {
     /// Adds a file, and drafts its table if it is the first one of its shape.
     fn add(&mut self, path: &str, draft: impl FnOnce() -> Result<Table>) -> Result<()> {
-        self.files += 1;
-        if self.files > MOST_FILES {
-            let reason = format!("has more than {MOST_FILES} files");
-            return Err(misfit(
-                &reason,
-                "name a file of one table, or a directory with fewer",
-            ));
-        }
+        self.count()?;
         if !path.split('/').all(|name| found(name).is_some()) {
             self.leave_out(path, "a description can't have its name");
             return Ok(());
@@ -95,6 +88,17 @@ impl Groups {
         Ok(())
     }
 
+    /// Counts a file or a directory that is looked at.
+    fn count(&mut self) -> Result<()> {
+        self.seen += 1;
+        if self.seen <= MOST_FILES {
+            return Ok(());
+        }
+        let reason = format!("has more than {MOST_FILES} files and directories");
+        let hint = "name a file of one table, or a directory with fewer";
+        Err(misfit(&reason, hint))
+    }
+
     fn leave_out(&mut self, path: &str, why: &str) {
         let path = escape(path.as_bytes(), 200);
         self.left_out.push(format!("{path} is left out: {why}."));
@@ -113,7 +117,7 @@ impl Groups {
             let is_cut = table.syntax != Some("parquet");
             match paths::files(&paths, is_cut, archive.is_some()) {
                 Ok(mut files) => {
-                    files.name = description::free_name(&files.name, 0, &taken);
+                    files.name = description::free(files.name, &taken);
                     taken.insert(files.name.clone());
                     tables.push((files, table));
                 }
@@ -183,6 +187,8 @@ pub(super) fn of_directory(context: &Context, directory: &Location) -> Result<St
     let mut open = vec![String::new()];
     while let Some(path) = open.pop() {
         context.check()?;
+        // Links may lead in a circle.
+        groups.count()?;
         for entry in listing.entries(&path)? {
             let path = match &path[..] {
                 "" => entry.name.clone(),

@@ -1,11 +1,11 @@
 //! Drafts JSON: an object a line, or an array of objects.
 
 use serde_json::value::RawValue;
-use tracelake_core::error::Result;
+use tracelake_core::error::{Result, escape};
 use tracelake_encode::json::{members, split_array};
 use tracelake_encode::syntax::ArrayPlace;
 use tracelake_schema::Csv;
-use tracelake_schema::description::{MOST_COLUMNS, is_printable};
+use tracelake_schema::description::{MOST_COLUMNS, MOST_DEPTH, is_printable};
 
 use super::csv::{BadLines, described, from, lines, notes};
 use super::description::{self, Table};
@@ -13,10 +13,10 @@ use super::form;
 use super::kind::Guess;
 use super::quoted::BadRecords;
 use super::{BYTE_ORDER_MARK, misfit};
-use crate::fit::{is_json, is_json_array};
+use crate::fit::is_json_array;
 
-/// The most structs and lists in one another.
-const MOST_DEPTH: usize = 16;
+/// The longest name that a note shows.
+const SHOWN: usize = 80;
 
 /// Whether a text begins like an array of objects.
 pub(super) fn is_array(text: &[u8]) -> bool {
@@ -24,9 +24,14 @@ pub(super) fn is_array(text: &[u8]) -> bool {
     is_json_array(text.strip_prefix(mark.as_bytes()).unwrap_or(text))
 }
 
-/// Whether a text begins like an object.
+/// Whether a text begins like an object: with a brace, and then a name or nothing more in its line. A field of CSV may
+/// begin with a brace, too.
 pub(super) fn is_object(text: &str) -> bool {
-    is_json(text.trim_start_matches(BYTE_ORDER_MARK).as_bytes())
+    let text = text.trim_start_matches(BYTE_ORDER_MARK).trim_start();
+    let inside = text
+        .strip_prefix('{')
+        .map(|inside| inside.trim_start_matches([' ', '\t', '\r']));
+    inside.is_some_and(|inside| inside.is_empty() || inside.starts_with(['"', '}', '\n']))
 }
 
 /// The table of a text of JSON.
@@ -222,6 +227,7 @@ impl<'a> Values<'a> {
         let first = *self.is.get_or_insert(is);
         if is != first {
             let (is, first) = (is.words(), first.words());
+            let name = escape(name.as_bytes(), SHOWN);
             bad.add(
                 line,
                 format!("has {is} in '{name}', and an earlier row has {first}"),
@@ -312,7 +318,7 @@ impl<'a> Values<'a> {
         if kind != "boolean" && inner.is_empty() {
             left_out.push(format!(
                 "'{}' is left out: its objects have no names.",
-                tracelake_core::error::escape(path.as_bytes(), 80)
+                escape(path.as_bytes(), SHOWN)
             ));
             return None;
         }

@@ -3,16 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tracelake_core::words::several;
-use tracelake_schema::description::snake_case;
+use tracelake_schema::day;
+use tracelake_schema::description::{MOST_CAPTURES, MOST_NAMES, MOST_PARTS, snake_case};
 
-use super::description::{Column, Files, identifier, quoted};
-
-/// The most files of a table that a draft numbers.
-const MOST_PARTS: u64 = 1_000_000;
-
-/// The most values in the list of a capture, and the most captures and directories of a name.
-const MOST_VALUES: usize = 1_000;
-const MOST_CAPTURES: usize = 8;
+use super::description::{Column, Files, WHOLE, free, identifier, quoted};
 
 /// Words in the names of files that don't say what is in them.
 const PLAIN_WORDS: [&str; 7] = ["part", "of", "shard", "chunk", "file", "data", "table"];
@@ -130,8 +124,8 @@ fn pieces(name: &str) -> Vec<Piece> {
     let mut rest = name;
     while !rest.is_empty() {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (piece, length) = match (date(rest), digits) {
-            (Some(length), _) => (Piece::Date(rest[..length].to_owned()), length),
+        let (piece, length) = match (day(rest), digits) {
+            (Some((_, date)), _) => (Piece::Date(date.to_owned()), date.len()),
             (None, 0) => {
                 let length = rest
                     .find(|letter: char| letter.is_ascii_digit())
@@ -144,26 +138,6 @@ fn pieces(name: &str) -> Vec<Piece> {
         rest = &rest[length..];
     }
     pieces
-}
-
-/// The length of the date that a text begins with, such as `2023-11-16`, `2023_11_16` or `20231116`.
-fn date(text: &str) -> Option<usize> {
-    let number = |from: usize, to: usize, among: std::ops::RangeInclusive<u32>| {
-        let digits = text.get(from..to)?;
-        let number: u32 = digits.parse().ok()?;
-        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-        (is_plain && among.contains(&number)).then_some(number)
-    };
-    number(0, 4, 1970..=2100)?;
-    let separator = text.as_bytes().get(4)?;
-    let width = usize::from(!separator.is_ascii_digit());
-    let is_alike = width == 0 || matches!(separator, b'-' | b'_');
-    let same = width == 0 || text.as_bytes().get(7) == Some(separator);
-    number(4 + width, 6 + width, 1..=12)?;
-    number(6 + 2 * width, 8 + 2 * width, 1..=31)?;
-    let length = 8 + 2 * width;
-    let ends = !text.as_bytes().get(length).is_some_and(u8::is_ascii_digit);
-    (is_alike && same && ends).then_some(length)
 }
 
 /// What may differ in the paths of a table, at one place of them.
@@ -181,7 +155,7 @@ impl Slot<'_> {
             value
                 .parse()
                 .ok()
-                .filter(|number| is_plain && *number < MOST_PARTS)
+                .filter(|number| is_plain && *number < u64::from(MOST_PARTS))
         });
         let numbers: BTreeSet<u64> = numbers.collect::<Option<_>>()?;
         (numbers.len() == self.values.len()).then_some(numbers)
@@ -189,15 +163,18 @@ impl Slot<'_> {
 
     /// Its values as a description lists them, and whether they are numbers without zeros in front.
     fn listed(&self) -> Result<(String, bool), String> {
+        if self.values.contains("") {
+            return Err("a value in their names is empty".to_owned());
+        }
         let is_padded = |value: &&str| value.len() > 1 && value.starts_with('0');
         let Some(numbers) = self.numbers() else {
-            return match self.values.len() <= MOST_VALUES {
+            return match self.values.len() <= MOST_NAMES {
                 true => {
                     let values: Vec<String> = self.values.iter().map(quoted).collect();
                     Ok((format!("[{}]", values.join(", ")), false))
                 }
                 false => Err(format!(
-                    "their names differ in more than {MOST_VALUES} values at one place"
+                    "their names differ in more than {MOST_NAMES} values at one place"
                 )),
             };
         };
@@ -213,13 +190,13 @@ impl Slot<'_> {
         let are_plain = !self.values.iter().any(is_padded);
         match are_all {
             true => Ok((quoted(format!("{first}..{last}")), are_plain)),
-            false if self.values.len() <= MOST_VALUES => {
+            false if self.values.len() <= MOST_NAMES => {
                 let values: Vec<String> =
                     by_number.iter().map(|(_, value)| quoted(value)).collect();
                 Ok((format!("[{}]", values.join(", ")), are_plain))
             }
             false => Err(format!(
-                "their names differ in more than {MOST_VALUES} numbers, some of which are missing"
+                "their names differ in more than {MOST_NAMES} numbers, some of which are missing"
             )),
         }
     }
@@ -254,7 +231,7 @@ pub(super) fn files(paths: &[Path], is_cut: bool, in_archive: bool) -> Result<Fi
     let mut after = String::new();
     match &slots[..] {
         [] if is_cut && path.0.len() == 1 => {
-            lines = "files = \"whole\"  # guess: one file; see `names` for several\n".to_owned();
+            lines = WHOLE.to_owned();
         }
         [] => {}
         [slot] if matches!(slot.piece, Piece::Date(_)) && !in_archive => {
@@ -324,7 +301,7 @@ fn capture(
         combinations = combinations.saturating_mul(slot.values.len() as u64);
     }
     match combinations == count as u64 {
-        _ if combinations > MOST_PARTS => Err(format!(
+        _ if combinations > u64::from(MOST_PARTS) => Err(format!(
             "their names have more than {MOST_PARTS} combinations of values"
         )),
         true => Ok(String::new()),
@@ -371,10 +348,7 @@ fn capture_name(path: &[&Piece], slot: &Slot<'_>, taken: &BTreeSet<String>) -> S
             words.rsplit('_').next().and_then(identifier)
         }
     };
-    let word = word.unwrap_or_else(|| "number".to_owned());
-    let others = (2..).map(|again: usize| format!("{word}_{again}"));
-    let mut names = std::iter::once(word.clone()).chain(others);
-    names.find(|name| !taken.contains(name)).unwrap_or(word)
+    free(word.unwrap_or_else(|| "number".to_owned()), taken)
 }
 
 /// The column of a capture.

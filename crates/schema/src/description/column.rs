@@ -19,7 +19,7 @@ use crate::{Code, Column, Files, Header, Kind, Range, Run, Sentinel, Syntax, Zon
 pub const MOST_COLUMNS: usize = 999;
 
 /// The most structs and lists in one another. Published traces have up to 5.
-const MOST_DEPTH: usize = 16;
+pub const MOST_DEPTH: usize = 16;
 
 /// Names that no column can have: those that the directories of a lake add to a table, and those that DuckDB can add.
 pub const ADDED_COLUMNS: [&str; 4] = ["cell", "file_number", "filename", "file_row_number"];

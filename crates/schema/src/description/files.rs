@@ -18,13 +18,13 @@ use crate::{
 pub const MOST_PARTS: u32 = 1_000_000;
 
 /// The most patterns of a table, and values in the list of a capture.
-const MOST_NAMES: usize = 1_000;
+pub const MOST_NAMES: usize = 1_000;
 
 /// The most values of a capture that is a range, and the most columns in the runs of a table.
 pub(super) const LONGEST_RANGE: u64 = 10_000;
 
 /// The most captures of a pattern beside `{n}` and `{total}`, and the most directories that it names.
-const MOST_CAPTURES: usize = 8;
+pub const MOST_CAPTURES: usize = 8;
 
 /// The most spellings of NULL.
 const MOST_NULLS: usize = 16;
