@@ -94,6 +94,21 @@ fn a_url_and_an_unreplaced_home_are_refused() {
     }
 }
 
+/// Fewer rows than files: some files are empty, and still a source.
+#[test]
+fn a_drawn_trace_may_have_files_without_rows() {
+    let scratch = Scratch::new();
+    let size = ["--parts", "1", "--rows", "1"];
+    tracelake_testkit::generate("qwen-bailian-2025", &scratch.src(), &size);
+    scratch.convert_well(&[]);
+    let table = &manifest(&scratch.out())["tables"][0];
+    assert_eq!(
+        (&table["rows"], table["parts"].as_array().unwrap().len()),
+        (&1.into(), 4)
+    );
+    verify_well(&scratch.out(), &scratch.src());
+}
+
 /// Traces whose rows are drawn column by column: recognised, converted, equal to the source, and the same again.
 #[test]
 fn drawn_traces_are_read_as_published_ones() {

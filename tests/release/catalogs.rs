@@ -179,7 +179,7 @@ fn every_file_names_the_lake_by_its_digest() {
         let refused = verify(none);
         assert_eq!(refused.code, 2, "{none}: {}", refused.stderr);
     }
-    // A clustered lake has a digest of its own.
+    // A clustered lake has another digest.
     let clustered = scratch.path().join("clustered");
     let out = out.to_str().unwrap();
     let made = run([

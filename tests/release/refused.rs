@@ -109,7 +109,7 @@ fn a_changed_file_is_named_whatever_is_allowed() {
 
 #[test]
 fn a_file_of_somebody_else_is_not_replaced() {
-    // That of the publisher is somebody else's by purpose.
+    // The publisher's file is meant to be edited.
     for name in FILES.into_iter().filter(|name| !name.ends_with(".toml")) {
         let scratch = small(&["machine_events"]);
         fs::write(scratch.out().join(name), "mine").unwrap();

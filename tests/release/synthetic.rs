@@ -35,7 +35,8 @@ fn a_synthetic_trace_is_called_synthetic() {
         let json: Value = serde_json::from_str(&inspected.stdout).unwrap();
         assert_eq!(json["synthetic"], true);
     }
-    release(&out, &["--allow-missing", "--date", "2026-06-01"]).well();
+    let options = ["--allow-missing", "--date", "2026-06-01", "--delta"];
+    release(&out, &options).well();
     let json = fs::read(out.join("croissant.json")).unwrap();
     let croissant: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!(croissant["rai:hasSyntheticData"], true);
@@ -45,6 +46,7 @@ fn a_synthetic_trace_is_called_synthetic() {
         "datapackage.json",
         "ro-crate-metadata.json",
         ".zenodo.json",
+        "job_events/_delta_log/00000000000000000000.json",
     ] {
         let text = fs::read_to_string(out.join(name)).unwrap();
         assert!(text.contains("Synthetic data in the format of"), "{name}");

@@ -117,21 +117,19 @@ pub fn generate(
     options: &Options,
 ) -> Result<Summary> {
     let plan = Plan::new(options)?;
+    let mut tables = trace.tables.iter();
+    let is_drawn = tables.all(|table| table.synthetic == rows::ROWS);
+    let simulated = (!is_drawn).then(|| TableWriters::of(context, trace, options.seed));
+    let simulated = simulated.transpose()?;
     check_form(trace, options.form)?;
-    if trace
-        .tables
-        .iter()
-        .all(|table| table.synthetic == rows::ROWS)
-    {
-        let replaced = layout::prepare(trace, out, options)?;
+    let replaced = layout::prepare(trace, out, options)?;
+    let Some((mut tables, inboxes)) = simulated else {
         let facts = rows::write(context, trace, out, options)?;
         if context.is_cancelled() {
             return Err(unfinished(out, context));
         }
         return summary(trace, out, options, replaced, &facts);
-    }
-    let (mut tables, inboxes) = TableWriters::of(context, trace, options.seed)?;
-    let replaced = layout::prepare(trace, out, options)?;
+    };
     let facts = thread::scope(|scope| {
         let writers: Vec<_> = inboxes
             .into_iter()

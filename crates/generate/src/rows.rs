@@ -10,9 +10,9 @@
 //! | `"one of a, b"` | one of these |
 //! | `"by part of a, b"` | the one at the place of the part |
 //! | `"part after pdu"` | a text and the number of the part |
-//! | `"id of 500"` | one of so many random hexadecimal texts or, of an integer, numbers |
+//! | `"id of 500"` | one of 500 random ids: hexadecimal text, or a number if the column is an integer |
 //! | `"sum of a, b"` | the sum of two columns before it |
-//! | `"blocks of a by 512"` | a list of ids, one for so many of the tokens in a column before it; rows share the first ones |
+//! | `"blocks of a by 512"` | a list of block ids, one for every 512 tokens in the earlier column `a`; rows share the first ones |
 
 use std::io::Write as _;
 use std::path::Path;
