@@ -313,7 +313,7 @@ blocks = { kind = "list", field = [{ kind = "integer" }] }
     assert_eq!(blocks("one.jsonl"), [5, 5]);
 }
 
-/// An Arrow file has no checksums of its own.
+/// Arrow files carry no checksums.
 #[test]
 fn a_flipped_bit_ends_an_export() {
     let scratch = two_workloads();

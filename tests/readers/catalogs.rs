@@ -189,7 +189,7 @@ fn a_signature_of_the_checksums_covers_the_lake() {
     let request = json!({"lake": scratch.out(), "tables": []});
     let answer = ask(&python(), "check_signature.py", &request);
     assert_eq!(findings(&answer), "");
-    // The signature is beside the lake's files, and in nobody's way.
+    // No command minds the signature beside the lake's files.
     assert!(scratch.out().join("SHA256SUMS.minisig").exists());
     run([Path::new("verify"), &scratch.out()]).well();
     scratch.convert_well(&[]);

@@ -491,8 +491,8 @@ impl Table {
         self.row_fields().count()
     }
 
-    /// Whether each service of a table of requests counts time from a zero of its own: each has files of its own, and times
-    /// aren't dates.
+    /// Whether each service in a table of requests counts time from its own start: its requests are in separate files, and
+    /// its times aren't dates.
     #[must_use]
     pub fn has_clocks(&self) -> bool {
         let service = self.requests.as_ref().and_then(|it| it.service.as_deref());

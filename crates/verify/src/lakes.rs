@@ -126,7 +126,7 @@ fn keys(manifest: &Manifest) -> impl Iterator<Item = (&str, PartKey)> {
 }
 
 /// Parts of the same number have the same rows in the same order if both lakes were made from one form of the source with
-/// the same options. A lake that was compacted from the other one has all of its rows in the same order.
+/// the same options. A lake made by compacting the other one has the same rows in the same order.
 fn likeness(one: &Manifest, other: &Manifest, of_other: Digest) -> Likeness {
     let (one, other) = (&one.origin, &other.origin);
     let cut = one.clustered.as_ref().filter(|how| how.by.is_none());

@@ -6,7 +6,7 @@ use tracelake_schema::Creator;
 use super::released_lake::{ReleasedLake, spdx};
 use super::selection;
 
-/// The citation, in the Citation File Format 1.2.0; `None` if nobody is known to have made the data, as of synthetic ones.
+/// The citation in the Citation File Format 1.2.0; `None` if the creators aren't known, or the data are synthetic.
 pub(super) fn citation(lake: &ReleasedLake<'_>) -> Option<String> {
     if lake.creators().is_empty() {
         return None;

@@ -14,7 +14,7 @@ pub(super) struct Statement {
     pub(super) key: &'static str,
     /// A heading for people.
     pub(super) heading: &'static str,
-    /// What follows from the trace and the lake; each is a text of its own.
+    /// What follows from the trace and the lake, one text for each fact.
     known: Vec<String>,
     /// What the publisher says.
     pub(super) said: Option<String>,

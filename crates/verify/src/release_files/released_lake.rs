@@ -143,7 +143,7 @@ impl<'a> ReleasedLake<'a> {
         format!("sha256:{}", self.given.manifest.sha256)
     }
 
-    /// The day of the release, or else that of the trace; `None` if nobody said it.
+    /// The day of the release, or else that of the trace; `None` if neither is known.
     pub(super) fn date(&self) -> Option<&str> {
         let published = self.trace.published.as_deref();
         let published = published.filter(|_| !self.is_synthetic());
@@ -183,7 +183,7 @@ impl<'a> ReleasedLake<'a> {
         }
     }
 
-    /// Who made the rows. Nobody has made synthetic ones.
+    /// The creators of the rows; none for synthetic data.
     pub(super) fn creators(&self) -> &[Creator] {
         match self.is_synthetic() {
             true => &[],
