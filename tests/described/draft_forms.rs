@@ -320,6 +320,7 @@ fn quoted_csv_is_drafted() {
         };
         let mut writer = csv::WriterBuilder::new()
             .terminator(ending)
+            .delimiter(b",;\t|"[number % 4])
             .quote_style(csv::QuoteStyle::Always)
             .from_writer(Vec::new());
         let names: Vec<String> = (0..kinds.len()).map(|at| format!("Column {at}")).collect();

@@ -31,16 +31,26 @@ fn skies(csv: &str) -> String {
     one_table(&table, &[("day", INTEGER), ("sky", TEXT)])
 }
 
+/// The same of quoted CSV.
+fn quoted_skies(csv: &str) -> String {
+    skies(csv).replace("[table.csv]", "syntax = \"quoted-csv\"\n[table.csv]")
+}
+
 /// Expects rows from a text, also where every part has one row.
 #[track_caller]
 fn gives(text: &str, csv: &str, expected: &[&str]) {
+    gives_by(text, &skies(csv), expected);
+}
+
+#[track_caller]
+fn gives_by(text: &str, description: &str, expected: &[&str]) {
     let scratch = Scratch::new();
     scratch.file("readings.csv", text.as_bytes());
-    converted(&scratch, &skies(csv));
+    converted(&scratch, description);
     assert_eq!(rows(&scratch), expected, "{text:?}");
     let cut = Scratch::new();
     cut.file("readings.csv", text.as_bytes());
-    let file = describe(&cut, "weather.toml", &skies(csv));
+    let file = describe(&cut, "weather.toml", description);
     cut.convert_well(&["--trace", file.to_str().unwrap(), "--part-rows", "1"]);
     assert_eq!(rows(&cut), expected, "{text:?}");
     verify_well(&cut.out(), &cut.src());
@@ -49,9 +59,14 @@ fn gives(text: &str, csv: &str, expected: &[&str]) {
 /// Expects that a text is refused, with this in the message.
 #[track_caller]
 fn refuses(text: &str, csv: &str, says: &str) {
+    refuses_by(text, &skies(csv), says);
+}
+
+#[track_caller]
+fn refuses_by(text: &str, description: &str, says: &str) {
     let scratch = Scratch::new();
     scratch.file("readings.csv", text.as_bytes());
-    let run = misfit(&scratch, &skies(csv));
+    let run = misfit(&scratch, description);
     assert_eq!(run.code, 4, "{}", run.stderr);
     assert!(run.message().contains(says), "{says}: {}", run.message());
 }
@@ -126,6 +141,40 @@ fn a_separator_at_the_end_of_a_line_may_begin_no_field() {
         refuses(&format!("{row}\n"), "trailing = true", &says);
     }
     refuses("1,blue,\n", "", "3 fields");
+}
+
+#[test]
+fn quoted_fields_may_have_any_separator() {
+    for separator in [";", "\t", ";\t", "::", ";;;"] {
+        let text = |rows: &[[&str; 2]]| -> String {
+            let lines = rows.iter().map(|row| row.join(separator) + "\n");
+            lines.collect()
+        };
+        let blue = format!("\"blue{separator}\"\"sky\"\"\"");
+        let rows = text(&[
+            ["\"day\"", "sky"],
+            ["1", &blue],
+            ["2", ""],
+            ["\"3\"", "\"two\nlines\""],
+            ["4", "a,b:c"],
+        ]);
+        let blue = format!("1|blue{separator}\"sky\"");
+        let expected = [&blue, "2|NULL", "3|two\nlines", "4|a,b:c"];
+        for header in ["", "header = true\n", "header = \"by-name\"\n"] {
+            let description = quoted_skies(&format!("{header}separator = {separator:?}"));
+            gives_by(&rows, &description, &expected);
+            for (field, says) in [
+                ("\"blue\"x", "a quote where none belongs"),
+                ("bl\"ue", "a quote where none belongs"),
+                ("\"blue", "a quoted field that does not end"),
+                ("blue,grey", "2:1: "),
+            ] {
+                let day = if says == "2:1: " { "one" } else { "1" };
+                refuses_by(&text(&[["day", "sky"], [day, field]]), &description, says);
+            }
+            refuses_by("day,sky\n1,blue\n", &description, "readings.csv:1:");
+        }
+    }
 }
 
 #[test]

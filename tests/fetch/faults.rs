@@ -75,6 +75,14 @@ const FAULTS: &[Fault] = &[
         left: Left::Whole,
     },
     Fault {
+        what: "a trickle",
+        has_sums: true,
+        rule: |asked| to_part(asked, Answer::Slow(10_000)),
+        code: 0,
+        says: "",
+        left: Left::Whole,
+    },
+    Fault {
         what: "a connection that is cut again and again",
         has_sums: true,
         rule: |asked| to_part(asked, Answer::Cut(300_000)),

@@ -32,7 +32,7 @@ pub mod parquet_file;
 mod parquet_footer;
 pub mod parquet_rows;
 mod plain_numbers;
-mod quoted;
+pub mod quoted;
 pub mod reject;
 pub mod row_fields;
 mod rows;

@@ -59,7 +59,9 @@ impl ChunkRecords {
             offsets: match order.table.syntax {
                 Syntax::Csv => RecordOffsets::Csv(Records::default()),
                 Syntax::Json => RecordOffsets::Json(JsonRecords::new(order)),
-                Syntax::QuotedCsv => RecordOffsets::QuotedCsv(QuotedRecords::default()),
+                Syntax::QuotedCsv => {
+                    RecordOffsets::QuotedCsv(QuotedRecords::new(order.table.csv.separator))
+                }
                 Syntax::Parquet => unreachable!("a Parquet file has no lines"),
             },
             ending: LineEnding::Lf,
@@ -210,9 +212,8 @@ impl ChunkRecords {
                 self.push_cells(builder, lines, order, json.ranges(), is_selected, row)
             }
             RecordOffsets::QuotedCsv(quoted) => {
-                let ending = self.ending;
-                let is_selected = |index, raw: &[u8]| quoted.is_selected(index, raw, order, ending);
-                let row = |index, raw: &[u8]| quoted.row(index, raw, order, ending);
+                let is_selected = |index, raw: &[u8]| quoted.is_selected(index, raw, order);
+                let row = |index, raw: &[u8]| quoted.row(index, raw, order);
                 self.push_cells(builder, lines, order, quoted.ranges(), is_selected, row)
             }
         }

@@ -364,7 +364,7 @@ pub enum Header {
     ByName,
 }
 
-/// The details of [`Syntax::Csv`]; of [`Syntax::QuotedCsv`], only those of its header.
+/// The details of [`Syntax::Csv`]; of [`Syntax::QuotedCsv`], only those of its header and the separator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Csv {
     /// Whether the first line that is no comment has the published names of the columns.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The separator between two fields of [`crate::Syntax::Csv`].
+/// The separator between two fields of [`crate::Syntax::Csv`] or [`crate::Syntax::QuotedCsv`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Separator {
     /// One byte.
@@ -75,14 +75,20 @@ impl Separator {
         rest.unwrap_or(line)
     }
 
-    /// Its usual spelling: between the names of a header, for example.
+    /// Its usual bytes: between the names of a header, for example.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Byte(byte) => std::slice::from_ref(byte),
+            Self::Text(text) => text,
+            Self::Blanks => b" ",
+        }
+    }
+
+    /// Its usual bytes as a text.
     #[must_use]
     pub fn text(self) -> String {
-        match self {
-            Self::Byte(byte) => char::from(byte).to_string(),
-            Self::Text(text) => String::from_utf8_lossy(&text).into_owned(),
-            Self::Blanks => " ".to_owned(),
-        }
+        String::from_utf8_lossy(self.bytes()).into_owned()
     }
 }
 

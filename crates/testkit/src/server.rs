@@ -67,6 +67,8 @@ pub enum Answer {
     Tag(String),
     /// Ignores conditions.
     Unconditional,
+    /// Well, but this number of bytes every ten milliseconds.
+    Slow(usize),
     /// Not at all, while the server lives.
     Silent,
     /// Not at all, and the connection ends; but what was asked for is done.
@@ -391,6 +393,14 @@ impl Shared {
             Answer::Cut(most) | Answer::WholeCut(most) if most < body.len() => {
                 respond(writer, status, &headers, length, &body[..most])?;
                 return Ok(false);
+            }
+            Answer::Slow(bytes) => {
+                respond(writer, status, &headers, length, b"")?;
+                for piece in body.chunks(bytes) {
+                    thread::sleep(Duration::from_millis(10));
+                    writer.write_all(piece)?;
+                    writer.flush()?;
+                }
             }
             Answer::Chunked(_) => in_chunks(writer, status, &headers, body, true)?,
             Answer::ChunkedCut(most) => {

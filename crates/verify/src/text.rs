@@ -293,7 +293,7 @@ impl SourceText {
                 row.clear();
                 continue;
             }
-            quotes = quotes.after(&row[start..]);
+            quotes = quotes.after(&row[start..], self.csv.separator.bytes());
             if !self.is_quoted || quotes != Quotes::Inside {
                 break;
             }
@@ -379,14 +379,48 @@ enum Quotes {
 }
 
 impl Quotes {
-    fn after(self, line: &[u8]) -> Self {
-        line.iter().fold(self, |state, byte| match (state, byte) {
-            (Self::Inside, b'"') => Self::MayEnd,
-            (Self::Inside, _) | (Self::FieldStart | Self::MayEnd, b'"') => Self::Inside,
-            (_, b',' | b'\n') => Self::FieldStart,
-            _ => Self::Outside,
-        })
+    /// Passes over a byte or a separator at the start of a text; returns what follows it.
+    fn pass<'a>(self, text: &'a [u8], separator: &[u8]) -> (Self, &'a [u8]) {
+        match (self, text) {
+            (Self::Inside, [b'"', rest @ ..]) => (Self::MayEnd, rest),
+            (Self::Inside, [_, rest @ ..])
+            | (Self::FieldStart | Self::MayEnd, [b'"', rest @ ..]) => (Self::Inside, rest),
+            _ => match (text.strip_prefix(separator), text) {
+                (Some(rest), _) | (None, [b'\n', rest @ ..]) => (Self::FieldStart, rest),
+                (None, rest) => (Self::Outside, rest.get(1..).unwrap_or_default()),
+            },
+        }
     }
+
+    fn after(self, mut line: &[u8], separator: &[u8]) -> Self {
+        let mut quotes = self;
+        while !line.is_empty() {
+            (quotes, line) = quotes.pass(line, separator);
+        }
+        quotes
+    }
+}
+
+/// The fields of a row of quoted CSV with any separator.
+fn quoted_fields(row: &[u8], separator: &[u8]) -> std::result::Result<ByteRecord, String> {
+    let (mut fields, mut quotes, mut rest) = (vec![Vec::new()], Quotes::FieldStart, row);
+    while !rest.is_empty() {
+        let before = rest;
+        (quotes, rest) = quotes.pass(before, separator);
+        match (quotes, fields.last_mut()) {
+            (Quotes::FieldStart, _) | (_, None) => fields.push(Vec::new()),
+            (_, Some(field)) => field.extend(&before[..before.len() - rest.len()]),
+        }
+    }
+    let values = fields.into_iter().map(|field| {
+        let field = String::from_utf8(field).map_err(|error| error.to_string())?;
+        let inner = field
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        Ok(inner.map_or(field.clone(), |inner| inner.replace("\"\"", "\"")))
+    });
+    let values: std::result::Result<Vec<String>, String> = values.collect();
+    Ok(values?.into())
 }
 
 fn without_line_end(row: &[u8]) -> &[u8] {
@@ -396,6 +430,7 @@ fn without_line_end(row: &[u8]) -> &[u8] {
 
 /// Splits rows into fields by the csv crate, which takes separators of one byte; others by searching.
 struct FieldSplitter {
+    is_quoted: bool,
     csv: Csv,
     reader: csv::Reader<Feed>,
     record: ByteRecord,
@@ -441,6 +476,7 @@ impl FieldSplitter {
             .from_reader(Feed::default());
         let record = ByteRecord::new();
         let mut fields = Self {
+            is_quoted,
             csv: Csv {
                 separator: Separator::Byte(delimiter),
                 ..Csv::PLAIN
@@ -477,6 +513,10 @@ impl FieldSplitter {
     fn split_whole(&mut self, row: &[u8]) -> std::result::Result<(), String> {
         match self.csv.separator {
             Separator::Byte(_) => {}
+            Separator::Text(separator) if self.is_quoted => {
+                self.record = quoted_fields(row, &separator)?;
+                return Ok(());
+            }
             Separator::Text(_) => {
                 let separator = self.csv.separator.text();
                 let row = String::from_utf8(row.to_vec()).map_err(|error| error.to_string())?;

@@ -99,16 +99,7 @@ fn lines_of_form(sample: &Sample<'_>) -> String {
     if sample.csv.bom {
         text += "bom = true\n";
     }
-    if sample.csv.separator != Separator::Byte(b',') || sample.other_separator.is_some() {
-        let other = sample.other_separator.map_or(String::new(), |other| {
-            format!(
-                ": {} separates every line evenly, too",
-                quoted(name_of(other))
-            )
-        });
-        let separator = quoted(name_of(sample.csv.separator));
-        let _ = writeln!(text, "separator = {separator}  # guess{other}");
-    }
+    text += &separator_line(sample.csv.separator, sample.other_separator);
     if sample.csv.trim {
         text += "trim = true  # guess: the blanks around a field aren't part of it\n";
     } else if sample.columns.iter().any(|column| column.is_padded) {
@@ -124,6 +115,20 @@ fn lines_of_form(sample: &Sample<'_>) -> String {
         };
     }
     text
+}
+
+/// The separator, if it isn't the usual one or if there is another one that fits.
+pub(super) fn separator_line(separator: Separator, other: Option<Separator>) -> String {
+    let other = match other {
+        None if separator == Separator::Byte(b',') => return String::new(),
+        None => String::new(),
+        Some(other) => format!(
+            ": {} separates every line evenly, too",
+            quoted(name_of(other))
+        ),
+    };
+    let separator = quoted(name_of(separator));
+    format!("separator = {separator}  # guess{other}\n")
 }
 
 /// A separator as a description names it.

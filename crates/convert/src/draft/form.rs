@@ -35,10 +35,17 @@ pub(super) struct Cut {
 
 impl Cut {
     fn of(separator: Separator, lines: &[Line<'_>]) -> Self {
+        let fields = lines
+            .iter()
+            .map(|(_, line)| separator.fields(line.as_bytes()).count());
+        Self::counted(separator, fields)
+    }
+
+    /// Of the numbers of fields in each line.
+    fn counted(separator: Separator, fields: impl Iterator<Item = usize>) -> Self {
         // The first line with as many fields.
         let mut counts: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
-        for (at, (_, line)) in lines.iter().enumerate() {
-            let count = separator.fields(line.as_bytes()).count();
+        for (at, count) in fields.enumerate() {
             counts.entry(count).or_insert((0, at)).0 += 1;
         }
         let most = counts
@@ -65,15 +72,36 @@ pub(super) fn separator(lines: &[Line<'_>]) -> (Cut, Option<Separator>) {
     if let Some(texts) = with_tab(lines, tabs) {
         return (texts, None);
     }
+    best(cuts, lines.len()).unwrap_or_else(|| (blanks(lines).unwrap_or(commas), None))
+}
+
+/// Finds what separates the fields of records, which are counted for a separator.
+pub(super) fn separator_of_records(
+    mut fields: impl FnMut(Separator) -> Vec<usize>,
+) -> (Separator, Option<Separator>) {
+    let mut records = 0;
+    let cuts = SEPARATORS.map(|byte| {
+        let separator = Separator::Byte(byte);
+        let counts = fields(separator);
+        records = records.max(counts.len());
+        Cut::counted(separator, counts.into_iter())
+    });
+    match best(cuts, records) {
+        Some((cut, other)) => (cut.separator, other),
+        None => (cuts[0].separator, None),
+    }
+}
+
+/// The separator that cuts most lines into equally many fields, and into the most; of several, the most common one. And
+/// another one that cuts all lines evenly.
+fn best(cuts: [Cut; SEPARATORS.len()], lines: usize) -> Option<(Cut, Option<Separator>)> {
     let separating = || cuts.into_iter().filter(Cut::separates);
-    // Those that cut most lines into equally many fields, and into the most; then the most common one.
-    let rank = |cut: &Cut| (cut.lines, cut.fields);
-    let Some(best) = separating().rev().max_by_key(rank) else {
-        return (blanks(lines).unwrap_or(commas), None);
-    };
-    let is_even = |cut: &Cut| cut.lines == lines.len() && cut.separator != best.separator;
+    let best = separating()
+        .rev()
+        .max_by_key(|cut| (cut.lines, cut.fields))?;
+    let is_even = |cut: &Cut| cut.lines == lines && cut.separator != best.separator;
     let other = separating().find(is_even).map(|cut| cut.separator);
-    (best, other)
+    Some((best, other))
 }
 
 /// A separator of two bytes, if every tab is the end of one.

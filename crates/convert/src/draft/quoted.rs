@@ -1,14 +1,17 @@
-//! Drafts CSV with quotes, which has a header and commas.
+//! Drafts CSV with quotes, which has a header.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use tracelake_core::error::Result;
+use tracelake_core::fault::Fault;
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
+use tracelake_encode::quoted::QuotedRecords;
+use tracelake_schema::Separator;
 use tracelake_schema::description::is_printable;
 
-use super::csv::{check_width, described, from, notes, unprintable};
+use super::csv::{check_width, described, from, notes, separator_line, unprintable};
 use super::description::Table;
 use super::form::{self, Column, Header};
 use super::{BYTE_ORDER_MARK, misfit};
@@ -26,7 +29,17 @@ struct Record<'a> {
 pub(super) fn table(text: &str, has_more: bool) -> Result<Table> {
     let without_mark = text.strip_prefix(BYTE_ORDER_MARK);
     let mut bad = BadRecords::default();
-    let (records, has_more) = records(without_mark.unwrap_or(text), has_more, &mut bad);
+    let whole = without_mark.unwrap_or(text);
+    let seen = match whole.as_bytes().get(..MOST_BYTES_SEEN) {
+        Some(first) => &whole[..memchr::memrchr(b'\n', first).map_or(0, |end| end + 1)],
+        None => whole,
+    };
+    let has_more = has_more || seen.len() < whole.len();
+    let (separator, other) = form::separator_of_records(|separator| {
+        let records = records(seen, has_more, separator, &mut BadRecords::default());
+        records.iter().map(|record| record.fields.len()).collect()
+    });
+    let records = records(seen, has_more, separator, &mut bad);
     let [first, rows @ ..] = &records[..] else {
         return Err(misfit("has no row", "name a file with some rows"));
     };
@@ -77,7 +90,10 @@ pub(super) fn table(text: &str, has_more: bool) -> Result<Table> {
         from: from(rows.len(), has_more),
         notes,
         syntax: Some("quoted-csv"),
-        form: String::new(),
+        form: match &separator_line(separator, other)[..] {
+            "" => String::new(),
+            line => format!("\n[table.csv]\n{line}"),
+        },
         columns: columns
             .map(|(column, name)| described(column, name, false))
             .collect(),
@@ -104,97 +120,57 @@ impl BadRecords {
     }
 }
 
-/// The records of a text, and whether it has more of them.
-fn records<'a>(text: &'a str, mut has_more: bool, bad: &mut BadRecords) -> (Vec<Record<'a>>, bool) {
-    let ending = LineEnding::of(text.as_bytes());
-    let mut records = Vec::new();
-    let (mut at, mut line) = (0, 1);
-    while at < text.len() {
-        if at > MOST_BYTES_SEEN {
-            has_more = true;
-            break;
-        }
-        let start = at;
-        let mut fields = Vec::new();
-        let fault = loop {
-            match field(text, at, ending) {
-                Ok((field, end)) => {
-                    fields.push(field);
-                    at = end + 1;
-                    if text.as_bytes().get(end) != Some(&b',') {
-                        break None;
-                    }
-                }
-                Err(why) => {
-                    let newline = memchr::memchr(b'\n', &text.as_bytes()[at..]);
-                    at = newline.map_or(text.len(), |newline| at + newline + 1);
-                    break Some(why);
-                }
-            }
+/// The records of a text.
+fn records<'a>(
+    text: &'a str,
+    has_more: bool,
+    separator: Separator,
+    bad: &mut BadRecords,
+) -> Vec<Record<'a>> {
+    let bytes = text.as_bytes();
+    let ending = LineEnding::of(bytes);
+    let mut split = QuotedRecords::new(separator);
+    split.split(bytes, !has_more, u64::MAX);
+    let (mut records, mut line) = (Vec::new(), 1);
+    for (index, range) in split.ranges().iter().enumerate() {
+        let record = &bytes[range.clone()];
+        let (raw, fault) = ending.body(record);
+        let fields = match fault {
+            Some(fault) => Err(fault),
+            None => split.fields(index, raw).map_err(|reject| reject.fault),
         };
-        at = at.min(text.len());
-        match fault {
-            // It may be cut off.
-            Some(_) if has_more && at == text.len() => {}
-            Some(why) => bad.add(line, why),
-            None if text[start..at].trim_ascii().is_empty() => bad.add(line, "is blank"),
-            None => records.push(Record { line, fields }),
+        match fields {
+            Ok(fields) => {
+                let fields = fields
+                    .into_iter()
+                    .map(|(_, value)| text_of(value))
+                    .collect();
+                records.push(Record { line, fields });
+            }
+            Err(fault) => bad.add(line, why(&fault)),
         }
-        line += memchr::memchr_iter(b'\n', &text.as_bytes()[start..at]).count();
+        line += memchr::memchr_iter(b'\n', record).count();
     }
-    if has_more {
-        // It may be cut off.
-        records.pop();
-    }
-    (records, has_more)
+    records
 }
 
-/// The field that starts at a byte, and the byte of the comma or the line feed after it.
-fn field(
-    text: &str,
-    start: usize,
-    ending: LineEnding,
-) -> std::result::Result<(Cow<'_, str>, usize), &'static str> {
-    const STRAY: &str = "has a quote in a field that isn't quoted, or something after its end";
-    const ENDING: &str = "doesn't end as the first line does, with LF or CR LF";
-    let bytes = text.as_bytes();
-    let is_quoted = bytes.get(start) == Some(&b'"');
-    let (value, end) = if is_quoted {
-        let mut at = start + 1;
-        loop {
-            let quote = memchr::memchr(b'"', &bytes[at..]).ok_or("has a quote without an end")?;
-            at += quote + 1;
-            if bytes.get(at) != Some(&b'"') {
-                break;
-            }
-            at += 1;
+/// What is wrong with a record.
+fn why(fault: &Fault) -> String {
+    match fault {
+        Fault::BlankLine => "is blank".to_owned(),
+        Fault::LineEnding => "doesn't end as the first line does, with LF or CR LF".to_owned(),
+        Fault::OpenQuote => "has a quote without an end".to_owned(),
+        Fault::StrayQuote => {
+            "has a quote in a field that isn't quoted, or something after its end".to_owned()
         }
-        let inner = &text[start + 1..at - 1];
-        let value = match inner.contains('"') {
-            true => Cow::Owned(inner.replace("\"\"", "\"")),
-            false => Cow::Borrowed(inner),
-        };
-        (value, at)
-    } else {
-        let end = memchr::memchr2(b',', b'\n', &bytes[start..]);
-        let end = end.map_or(text.len(), |end| start + end);
-        (Cow::Borrowed(&text[start..end]), end)
-    };
-    let rest = &bytes[end..];
-    let is_cr_lf = |rest: &[u8]| rest.starts_with(b"\r\n") || rest == b"\r";
-    match (is_quoted, ending) {
-        (false, _) if value.contains('"') => Err(STRAY),
-        (false, LineEnding::CrLf) if rest.first() != Some(&b',') => {
-            match value.strip_suffix('\r') {
-                Some(_) => Ok((Cow::Borrowed(&text[start..end - 1]), end)),
-                None if rest.is_empty() => Ok((value, end)),
-                None => Err(ENDING),
-            }
-        }
-        (false, LineEnding::Lf) if value.contains('\r') => Err(ENDING),
-        (true, LineEnding::CrLf) if is_cr_lf(rest) => Ok((value, (end + 1).min(text.len()))),
-        (true, LineEnding::CrLf) if rest.first() == Some(&b'\n') => Err(ENDING),
-        (true, _) if !rest.is_empty() && !matches!(rest[0], b',' | b'\n') => Err(STRAY),
-        _ => Ok((value, end)),
+        fault => format!("has {fault}"),
+    }
+}
+
+/// A field of a text; it begins and ends beside ASCII characters.
+fn text_of(value: Cow<'_, [u8]>) -> Cow<'_, str> {
+    match value {
+        Cow::Borrowed(value) => String::from_utf8_lossy(value),
+        Cow::Owned(value) => Cow::Owned(String::from_utf8_lossy(&value).into_owned()),
     }
 }

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::ByteRecord;
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::{Field, FieldOrder, HeaderFault};
+use tracelake_core::line_ending::LineEnding;
+use tracelake_encode::quoted::QuotedRecords;
 use tracelake_encode::syntax::BYTE_ORDER_MARK;
 use tracelake_schema::{Header, Syntax};
 use tracelake_source::{Chunk, Source};
@@ -77,8 +79,12 @@ impl<'a> Beginning<'a> {
                 Some((number, fields.collect()))
             }
             Syntax::QuotedCsv => {
-                let reader = ReaderBuilder::new().has_headers(false).from_reader(lines);
-                Some((1, reader.into_byte_records().next()?.ok()?))
+                let mut records = QuotedRecords::new(csv.separator);
+                records.split(lines, false, 1);
+                let (raw, _) =
+                    LineEnding::of(lines).body(&lines[records.ranges().first()?.clone()]);
+                let fields = records.fields(0, raw).ok()?;
+                Some((1, fields.into_iter().map(|(_, value)| value).collect()))
             }
             Syntax::Json | Syntax::Parquet => None,
         }

@@ -1,106 +1,96 @@
 //! Quoted CSV with a header to cells: quoted fields can span lines (RFC 4180), and structs and lists are
 //! written as Python prints them. Pure.
-//!
-//! The csv crate finds the ends of records and the values of fields. It accepts any text, so each record
-//! is compared with its own bytes: written again, it has to give the same ones.
 
 mod python;
 mod tests;
 
-use std::io::Read;
+use std::borrow::Cow;
 use std::ops::Range;
 
-use csv::{ByteRecord, ReaderBuilder, Terminator};
 use tracelake_core::error::escape;
 use tracelake_core::fault::Fault;
 use tracelake_core::field_order::{Field, FieldOrder};
 use tracelake_core::line_ending::LineEnding;
 use tracelake_core::words::several;
-use tracelake_schema::Kind;
+use tracelake_schema::{Kind, Separator};
 
 use crate::cell::{Cell, NumberReader, Row, boolean, captured_cells, date_time};
 use crate::reject::Reject;
 use crate::selection;
 
-/// A line before the chunk, because the csv crate removes a byte order mark from the start of its text,
-/// where it can be part of a value.
-const BEFORE: &[u8] = b"-\n";
-
-/// A line after the chunk, which becomes part of an incomplete record.
-const AFTER: &[u8] = b"-\n";
-
 /// The longest name in a header that is shown in full, in bytes.
 const SHOWN: usize = 80;
 
 /// The records of a chunk of whole lines; reused from chunk to chunk.
-///
-/// # Memory
-/// The text of the chunk once more, and about 200 bytes per record.
-#[derive(Default)]
-pub(crate) struct QuotedRecords {
+pub struct QuotedRecords {
+    separator: Separator,
     ranges: Vec<Range<usize>>,
-    /// The fields of each record; those of an earlier chunk may follow.
-    fields: Vec<ByteRecord>,
     /// Whether the last record has a quoted field without an end.
     open: bool,
 }
 
 impl QuotedRecords {
+    /// No records, whose fields have this between them; blanks can't be that.
+    #[must_use]
+    pub fn new(separator: Separator) -> Self {
+        Self {
+            separator,
+            ranges: Vec::new(),
+            open: false,
+        }
+    }
+
     /// Splits a chunk of whole lines into at most `most` records; returns where the complete ones end. At
     /// the end of the file, the rest is a record too.
-    pub(crate) fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {
+    pub fn split(&mut self, chunk: &[u8], is_last: bool, most: u64) -> usize {
         self.ranges.clear();
         self.open = false;
-        let text = BEFORE.chain(chunk).chain(AFTER);
-        let mut reader = ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .terminator(Terminator::Any(b'\n'))
-            .from_reader(text);
-        let mut fields = ByteRecord::new();
         let mut start = 0;
-        while reader
-            .read_byte_record(&mut fields)
-            .expect("memory can be read, and bytes need not be text")
-        {
-            let read = usize::try_from(reader.position().byte())
-                .expect("the position is within the chunk");
-            let end = read.saturating_sub(BEFORE.len());
-            // The csv crate skips blank lines.
-            while chunk.get(start) == Some(&b'\n') && (self.ranges.len() as u64) < most {
-                self.push(start..start + 1, &mut ByteRecord::new());
-                start += 1;
-            }
-            if self.ranges.len() as u64 >= most {
-                return start;
-            }
-            if end > chunk.len() {
-                break;
-            }
-            if end > start {
-                self.push(start..end, &mut fields);
-                start = end;
-            }
-        }
-        if is_last && start < chunk.len() {
-            self.push(start..chunk.len(), &mut fields);
-            self.open = true;
-            start = chunk.len();
+        while start < chunk.len() && (self.ranges.len() as u64) < most {
+            let end = match self.end(chunk, start) {
+                Some(end) => end,
+                None if is_last => {
+                    self.open = true;
+                    chunk.len()
+                }
+                None => break,
+            };
+            self.ranges.push(start..end);
+            start = end;
         }
         start
     }
 
-    fn push(&mut self, range: Range<usize>, fields: &mut ByteRecord) {
-        let index = self.ranges.len();
-        self.ranges.push(range);
-        if self.fields.len() == index {
-            self.fields.push(ByteRecord::new());
+    /// Where the record that starts at a byte ends, with its line feed.
+    fn end(&self, chunk: &[u8], start: usize) -> Option<usize> {
+        let mut at = start;
+        loop {
+            if chunk.get(at) == Some(&b'"') {
+                at = end_of_quotes(chunk, at)?;
+            }
+            let (end, length) = self.end_of_text(&chunk[at..])?;
+            at += end + length;
+            if chunk[at - 1] == b'\n' {
+                return Some(at);
+            }
         }
-        std::mem::swap(&mut self.fields[index], fields);
+    }
+
+    /// Where a text outside of quotes ends, and the length of the separator or the line feed there.
+    fn end_of_text(&self, text: &[u8]) -> Option<(usize, usize)> {
+        let separator = self.separator.bytes();
+        let first = *separator.first()?;
+        memchr::memchr2_iter(first, b'\n', text).find_map(|at| match text[at] {
+            b'\n' => Some((at, 1)),
+            _ => text[at..]
+                .starts_with(separator)
+                .then_some((at, separator.len())),
+        })
     }
 
     /// The range of each record in the chunk, with its line ending.
-    pub(crate) fn ranges(&self) -> &[Range<usize>] {
+    #[must_use]
+    pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
 
@@ -118,7 +108,7 @@ impl QuotedRecords {
         let (raw, fault) = ending.body(&chunk[range.clone()]);
         let checked = match fault {
             Some(fault) => Err(Reject::new(0..0, fault)),
-            None => self.fields_of(0, raw, ending),
+            None => self.fields(0, raw),
         };
         let names = checked.map_err(|reject| (reject.field().start, reject.fault.to_string()))?;
         // Fields that were found by their names are those of the header.
@@ -129,7 +119,7 @@ impl QuotedRecords {
         for (at, field) in expected.iter().enumerate() {
             let expected = field.content();
             let (start, found) = match names.get(at) {
-                Some((range, name)) => (range.start, Some(*name)),
+                Some((range, name)) => (range.start, Some(&**name)),
                 None => (raw.len(), None),
             };
             if found != Some(expected.as_bytes()) {
@@ -153,19 +143,12 @@ impl QuotedRecords {
             return Err((range.start, reason));
         }
         self.ranges.remove(0);
-        self.fields.remove(0);
         Ok(())
     }
 
     /// Reads a record, whose bytes without the line ending are `raw`.
-    pub(crate) fn row(
-        &self,
-        index: usize,
-        raw: &[u8],
-        order: &FieldOrder,
-        ending: LineEnding,
-    ) -> Result<Row, Reject> {
-        let fields = self.checked_fields(index, raw, order, ending)?;
+    pub(crate) fn row(&self, index: usize, raw: &[u8], order: &FieldOrder) -> Result<Row, Reject> {
+        let fields = self.checked_fields(index, raw, order)?;
         let mut cells = vec![Cell::Null; order.table.columns.len()];
         for (index, cell) in captured_cells(order) {
             cells[index] = cell;
@@ -175,7 +158,7 @@ impl QuotedRecords {
             let Some(index) = field.index else {
                 continue;
             };
-            let cell = placed_cell(field, raw, range, text, &mut numbers)?;
+            let cell = placed_cell(field, raw, range, &text, &mut numbers)?;
             match field.item {
                 None => cells[index] = cell,
                 Some(item) => put_item(&mut cells[index], item as usize, cell),
@@ -196,28 +179,32 @@ impl QuotedRecords {
         index: usize,
         raw: &[u8],
         order: &FieldOrder,
-        ending: LineEnding,
     ) -> Result<bool, Reject> {
-        let fields = self.checked_fields(index, raw, order, ending)?;
+        let fields = self.checked_fields(index, raw, order)?;
         selection::selects(&order.rules, |field| match field.position {
             Some(position) => {
-                let (range, text) = fields[position].clone();
+                let (range, text) = &fields[position];
                 let mut numbers = NumberReader::new(order.accept);
-                placed_cell(&order.fields[position], raw, range, text, &mut numbers)
+                placed_cell(
+                    &order.fields[position],
+                    raw,
+                    range.clone(),
+                    text,
+                    &mut numbers,
+                )
             }
             None => Ok(Cell::Null),
         })
     }
 
     /// The fields of a record, as many as the order has.
-    fn checked_fields(
+    fn checked_fields<'a>(
         &self,
         index: usize,
-        raw: &[u8],
+        raw: &'a [u8],
         order: &FieldOrder,
-        ending: LineEnding,
-    ) -> Result<Vec<Placed<'_>>, Reject> {
-        let fields = self.fields_of(index, raw, ending)?;
+    ) -> Result<Vec<Placed<'a>>, Reject> {
+        let fields = self.fields(index, raw)?;
         if fields.len() != order.fields.len() {
             let count = |count| u32::try_from(count).expect("a line has at most 1 MiB");
             let fault = Fault::FieldCount {
@@ -229,60 +216,66 @@ impl QuotedRecords {
         Ok(fields)
     }
 
-    /// The fields of a record and their ranges in it, quotes included; a fault if the record, written
-    /// again, wouldn't have the same bytes.
-    fn fields_of(
-        &self,
-        index: usize,
-        raw: &[u8],
-        ending: LineEnding,
-    ) -> Result<Vec<Placed<'_>>, Reject> {
+    /// The fields of a record, whose bytes without the line ending are `raw`, and their ranges in it, quotes included.
+    ///
+    /// # Errors
+    /// A quote where none belongs, or one without an end.
+    pub fn fields<'a>(&self, index: usize, raw: &'a [u8]) -> Result<Vec<Placed<'a>>, Reject> {
         if self.open && index + 1 == self.ranges.len() {
             return Err(Reject::new(0..raw.len(), Fault::OpenQuote));
         }
-        let record = &self.fields[index];
-        let mut fields = Vec::with_capacity(record.len());
-        let mut at = 0;
-        for (number, field) in record.iter().enumerate() {
-            let is_last = number + 1 == record.len();
-            let field = match field.strip_suffix(b"\r") {
-                // It belongs to the line ending, which the csv crate doesn't know.
-                Some(field) if is_last && ending == LineEnding::CrLf => field,
-                _ => field,
-            };
-            let length = length(&raw[at..], field);
-            let end = length.map(|length| at + length);
-            let ended = end.filter(|&end| match raw.get(end) {
-                Some(next) => !is_last && *next == b',',
-                None => is_last,
-            });
-            let Some(end) = ended else {
-                return Err(Reject::new(at..raw.len(), Fault::StrayQuote));
-            };
-            fields.push((at..end, field));
-            at = end + 1;
+        let (separator, mut fields, mut at) = (self.separator.bytes(), Vec::new(), 0);
+        loop {
+            let stray = || Reject::new(at..raw.len(), Fault::StrayQuote);
+            let (value, length) = self.field(&raw[at..]).ok_or_else(stray)?;
+            let end = at + length;
+            let is_last = end == raw.len();
+            if !is_last && !raw[end..].starts_with(separator) {
+                return Err(stray());
+            }
+            fields.push((at..end, value));
+            if is_last {
+                return Ok(fields);
+            }
+            at = end + separator.len();
         }
-        Ok(fields)
+    }
+
+    /// The value of the field that a text begins with, and its length with quotes; `None` if a quote is in its middle.
+    fn field<'a>(&self, text: &'a [u8]) -> Option<(Cow<'a, [u8]>, usize)> {
+        if text.first() != Some(&b'"') {
+            let end = self.end_of_text(text).map_or(text.len(), |(end, _)| end);
+            let value = &text[..end];
+            let is_plain = memchr::memchr2(b'"', b'\r', value).is_none();
+            return is_plain.then_some((Cow::Borrowed(value), end));
+        }
+        let end = end_of_quotes(text, 0)?;
+        let inner = &text[1..end - 1];
+        let value = match memchr::memchr(b'"', inner) {
+            None => Cow::Borrowed(inner),
+            Some(_) => {
+                // Two quotes have nothing between them.
+                let pieces: Vec<&[u8]> = inner.split(|&byte| byte == b'"').step_by(2).collect();
+                Cow::Owned(pieces.join(&b'"'))
+            }
+        };
+        Some((value, end))
     }
 }
 
 /// The range of a field in its record, and its value.
-type Placed<'a> = (Range<usize>, &'a [u8]);
+type Placed<'a> = (Range<usize>, Cow<'a, [u8]>);
 
-/// The length of a field, as written at the start of a text; `None` if the text doesn't start with it.
-fn length(text: &[u8], field: &[u8]) -> Option<usize> {
-    if text.first() != Some(&b'"') {
-        let plain = memchr::memchr2(b'"', b'\r', field).is_none() && text.starts_with(field);
-        return plain.then_some(field.len());
-    }
-    let mut at = 1;
-    for (number, piece) in field.split(|&byte| byte == b'"').enumerate() {
-        if number > 0 {
-            at += text.get(at..)?.starts_with(b"\"\"").then_some(2)?;
+/// Where the quotes end that begin at a byte; two quotes in a row are one of the value.
+fn end_of_quotes(text: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr::memchr(b'"', text.get(at..)?)? + 1;
+        if text.get(at) != Some(&b'"') {
+            return Some(at);
         }
-        at += text.get(at..)?.starts_with(piece).then_some(piece.len())?;
+        at += 1;
     }
-    (text.get(at) == Some(&b'"')).then_some(at + 1)
 }
 
 /// The range in the record of a part of a field's text.

@@ -15,6 +15,37 @@ fn order() -> FieldOrder {
     FieldOrder::built_in(&TABLE, "here")
 }
 
+const COMMA: Separator = Separator::Byte(b',');
+
+/// All records of a text, and their fields.
+fn fields_of(text: &str, separator: Separator) -> Vec<Result<Vec<String>, Fault>> {
+    let mut records = QuotedRecords::new(separator);
+    assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
+    let raw = |range: &Range<usize>| text[range.clone()].strip_suffix('\n').unwrap().as_bytes();
+    let fields = |(index, range)| {
+        let fields = records.fields(index, raw(range));
+        let fields = fields.map_err(|reject| reject.fault)?.into_iter();
+        Ok(fields
+            .map(|(_, value)| String::from_utf8(value.into_owned()).unwrap())
+            .collect())
+    };
+    records.ranges().iter().enumerate().map(fields).collect()
+}
+
+/// What the csv crate finds, which takes any text.
+fn by_the_crate(text: &str, separator: u8) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new();
+    reader
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(separator)
+        .terminator(csv::Terminator::Any(b'\n'));
+    let records = reader.from_reader(text.as_bytes()).into_records();
+    records
+        .map(|record| record.unwrap().iter().map(str::to_owned).collect())
+        .collect()
+}
+
 const HEADER: &str = "time,event,share,done,user,usage,rules,after,since\n";
 
 /// All rows of a text, read as one chunk.
@@ -27,7 +58,7 @@ fn rows_of(
     text: &str,
     ending: LineEnding,
 ) -> Vec<Result<Row, (String, String, Fault)>> {
-    let mut records = QuotedRecords::default();
+    let mut records = QuotedRecords::new(COMMA);
     let order = FieldOrder::built_in(table, "here");
     let text = [
         HEADER.replace(
@@ -52,7 +83,7 @@ fn rows_of(
             match fault {
                 Some(fault) => Err(described(Reject::new(0..raw.len(), fault), raw)),
                 None => records
-                    .row(index, raw, &order, ending)
+                    .row(index, raw, &order)
                     .map_err(|reject| described(reject, raw)),
             }
         })
@@ -296,7 +327,7 @@ fn another_header_is_refused() {
         ("\n", "a blank line"),
         ("time,event,\"share\n", "does not end"),
     ] {
-        let mut records = QuotedRecords::default();
+        let mut records = QuotedRecords::new(COMMA);
         records.split(header.as_bytes(), true, u64::MAX);
         let refused = records.take_header(header.as_bytes(), &order(), LineEnding::Lf);
         assert!(refused.clone().unwrap_err().1.contains(says), "{refused:?}");
@@ -306,7 +337,7 @@ fn another_header_is_refused() {
 #[test]
 fn what_is_not_whole_is_left() {
     let text = "a,b\n\"c\nd\",e\nf,\"g\n";
-    let mut records = QuotedRecords::default();
+    let mut records = QuotedRecords::new(COMMA);
     assert_eq!(records.split(text.as_bytes(), false, u64::MAX), 12);
     assert_eq!(records.ranges(), [0..4, 4..12]);
     assert_eq!(records.split(text.as_bytes(), true, u64::MAX), text.len());
@@ -339,16 +370,51 @@ proptest! {
         prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
     }
 
+    /// Fields come back with any separator, and what has no fault is what the csv crate finds.
+    #[test]
+    fn any_fields_come_back(
+        records in prop::collection::vec(prop::collection::vec("[ab;:\t,\"\n]{0,5}", 2..5), 0..5),
+        separator in prop::sample::select(vec![",", ";", "\t", ";\t", "::", ";;;"]),
+        always in any::<bool>(),
+    ) {
+        let quoted = |field: &String| match always || field.contains(['"', '\n', ';', ':', '\t', ',']) {
+            true => format!("\"{}\"", field.replace('"', "\"\"")),
+            false => field.clone(),
+        };
+        let line = |record: &Vec<String>| record.iter().map(quoted).collect::<Vec<_>>().join(separator) + "\n";
+        let text: String = records.iter().map(line).collect();
+        let kind = match *separator.as_bytes() {
+            [byte] => Separator::Byte(byte),
+            _ => Separator::several(separator),
+        };
+        let found: Result<Vec<_>, _> = fields_of(&text, kind).into_iter().collect();
+        prop_assert_eq!(found, Ok(records));
+    }
+
+    #[test]
+    fn fields_without_faults_are_those_of_the_csv_crate(text in "[a;,\"\n]{0,30}", separator in prop::sample::select(vec![b',', b';'])) {
+        let found = fields_of(&(text.clone() + "\n"), Separator::Byte(separator));
+        let found: Result<Vec<_>, _> = found.into_iter().collect();
+        if let Ok(mut found) = found {
+            // The crate passes over blank lines.
+            let is_blank = |fields: &Vec<String>| *fields == [""];
+            let mut by_the_crate = by_the_crate(&text, separator);
+            found.retain(|fields| !is_blank(fields));
+            by_the_crate.retain(|fields| !is_blank(fields));
+            prop_assert_eq!(found, by_the_crate);
+        }
+    }
+
     #[test]
     fn any_text_is_rows_and_faults(text in "[ -~\n\"\",']{0,60}", bytes in any::<Vec<u8>>()) {
         rows(&(text + "\n"), LineEnding::Lf);
-        let mut records = QuotedRecords::default();
+        let mut records = QuotedRecords::new(COMMA);
         let chunk = [&bytes[..], b"\n"].concat();
         prop_assert_eq!(records.split(&chunk, true, u64::MAX), chunk.len());
         let ranges = records.ranges().iter().enumerate();
         for (index, range) in ranges {
             let raw = &chunk[range.start..range.end - 1];
-            if let Err(reject) = records.row(index, raw, &order(), LineEnding::Lf) {
+            if let Err(reject) = records.row(index, raw, &order()) {
                 prop_assert!(raw.get(reject.field()).is_some());
             }
         }

@@ -296,8 +296,8 @@ fn pattern(text: &str, captures: &[Capture]) -> Result<NamePattern> {
 pub(super) fn header(spec: &TableSpec) -> Header {
     match spec.csv.as_ref().and_then(|csv| csv.header) {
         Some(HeaderSpec::Found(FoundBy::ByName)) => Header::ByName,
-        Some(HeaderSpec::Is(true)) => Header::InOrder,
-        Some(HeaderSpec::Is(false)) | None => Header::None,
+        Some(HeaderSpec::Is(true)) if spec.syntax == Syntax::Csv => Header::InOrder,
+        Some(HeaderSpec::Is(_)) | None => Header::None,
     }
 }
 
@@ -307,16 +307,19 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
     let Some(csv) = &spec.csv else {
         return Ok(Csv::PLAIN);
     };
-    let is_quoted = spec.syntax == Syntax::QuotedCsv && header == Header::ByName;
+    let is_quoted = spec.syntax == Syntax::QuotedCsv;
     ensure!(
         spec.syntax == Syntax::Csv || is_quoted,
-        "csv: only for syntax = \"csv\", or with header = \"by-name\" for syntax = \"quoted-csv\""
+        "csv: only for syntax = \"csv\" or \"quoted-csv\""
     );
-    let of_lines =
-        csv.separator.is_some() || csv.comment.is_some() || csv.bom || csv.trim || csv.trailing;
+    ensure!(
+        !is_quoted || !matches!(csv.header, Some(HeaderSpec::Is(false))),
+        "csv: header: a file of syntax = \"quoted-csv\" has one"
+    );
+    let of_lines = csv.comment.is_some() || csv.bom || csv.trim || csv.trailing;
     ensure!(
         !is_quoted || !of_lines,
-        "csv: separator, comment, bom, trim and trailing are for syntax = \"csv\""
+        "csv: comment, bom, trim and trailing are for syntax = \"csv\""
     );
     ensure!(
         csv.extra == Extra::Refuse || header == Header::ByName,
@@ -326,6 +329,10 @@ pub(super) fn csv(spec: &TableSpec) -> Result<Csv> {
         None => Separator::Byte(b','),
         Some(text) => separator(text)?,
     };
+    ensure!(
+        !is_quoted || separator != Separator::Blanks,
+        "csv: separator = \"{BLANKS}\" is for syntax = \"csv\""
+    );
     let comment = csv
         .comment
         .as_deref()

@@ -86,12 +86,17 @@ fn mistakes_about_headers_are_explained() {
         (
             "syntax = \"quoted-csv\"\ncsv = { header = \"by-name\", comment = \"#\" }",
             "",
-            "csv: separator, comment, bom, trim and trailing are for syntax = \"csv\"",
+            "csv: comment, bom, trim and trailing are for syntax = \"csv\"",
         ),
         (
-            "syntax = \"quoted-csv\"\ncsv.header = true",
+            "syntax = \"quoted-csv\"\ncsv.header = false",
             "",
-            "or with header = \"by-name\" for syntax = \"quoted-csv\"",
+            "csv: header: a file of syntax = \"quoted-csv\" has one",
+        ),
+        (
+            "syntax = \"quoted-csv\"\ncsv.separator = \"blanks\"",
+            "",
+            "csv: separator = \"blanks\" is for syntax = \"csv\"",
         ),
         (
             "syntax = \"json\"\ncsv.header = \"by-name\"",
