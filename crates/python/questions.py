@@ -4,7 +4,7 @@
 # Everyday questions about a cluster trace, each answered by one cell. You need
 # `pip install 'tracelake[all]'`. The trace is synthetic; put the directory of a download in its place.
 #
-# `cargo xtask docs --write` makes this notebook from `crates/python/questions.py`, and `cargo xtask docs` runs it.
+# `cargo xtask docs --write` makes this notebook from `crates/python/questions.py`, and `cargo xtask python` checks it.
 
 # %% [markdown]
 # ## 1. How do I make a lake of a trace?

@@ -51,7 +51,12 @@ impl Files {
 
     fn run(&self, script: &str, arguments: &[&str], task: &Value) -> Output {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/bench");
-        output(&self.python, &folder.join(script), arguments, task)
+        output(
+            &self.python,
+            &folder.join(script),
+            arguments,
+            std::slice::from_ref(task),
+        )
     }
 
     /// Asks an engine about the files of all writers.

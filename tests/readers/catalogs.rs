@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tracelake_schema::{Kind, TRACES};
 
-use super::{ask, findings, judge};
+use super::{ask, ask_all, findings, is_right, judge};
 use tracelake_testkit::{Scratch, convert, generate, manifest, run};
 
 /// The interpreter that `cargo xtask readers` makes for them.
@@ -55,21 +55,14 @@ fn readers_of_delta_tables_find_every_row() {
     let scratch = Scratch::with_sample(3, 200);
     scratch.convert_well(&[]);
     release(&scratch.out());
-    judge(
-        &python(),
-        "check_delta.py",
-        &describe(&scratch.out()),
-        &scratch.out(),
-    );
+    let directory = tempfile::tempdir().unwrap();
+    let mut outs = vec![scratch.out()];
     for trace in TRACES {
         if trace.tables.iter().any(|table| table.synthetic.is_empty()) {
             continue;
         }
-        let directory = tempfile::tempdir().unwrap();
-        let (source, out) = (
-            directory.path().join("source"),
-            directory.path().join("lake"),
-        );
+        let [source, out] =
+            ["source", "lake"].map(|name| directory.path().join(name).join(&trace.name));
         let cells: Vec<PathBuf> = match &trace.cells {
             None => vec![source.clone()],
             Some(cells) => {
@@ -88,7 +81,12 @@ fn readers_of_delta_tables_find_every_row() {
         }
         convert(&source, &out, &options).exits(0);
         release(&out);
-        judge(&python(), "check_delta.py", &describe(&out), &out);
+        outs.push(out);
+    }
+    let requests: Vec<Value> = outs.iter().map(|out| describe(out)).collect();
+    let answers = ask_all(&python(), "check_delta.py", &requests);
+    for (answer, out) in answers.iter().zip(&outs) {
+        is_right(answer, out);
     }
 }
 

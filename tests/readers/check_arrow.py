@@ -1,14 +1,14 @@
 """Compares an Arrow lake with the Parquet lake of the same source, value by value, with pyarrow (which
 maps the files into memory), Polars, DuckDB through pyarrow, and pandas.
 
-In (one JSON object on stdin):
+In (one JSON object a line on stdin):
     {"tables": [{"name", "columns": [{"name", "comment", "unit"}],
                  "parquet": directory, "arrow": directory,
                  "parts": [{"parquet", "arrow"}]}],
      "compressed": whether the Arrow files are}
     where paths are absolute.
 
-Out (one JSON object on stdout):
+Out (one JSON object for each on stdout):
     {"findings": [text], "tables": {name: {"rows": n}}}
 """
 
@@ -86,9 +86,9 @@ def by_duckdb(table):
     return duckdb.sql("SELECT count(*) FROM arrow").fetchall()[0][0]
 
 
-def main():
-    request = json.load(sys.stdin)
+def answer(request):
     tables = {}
+    findings.clear()
     for table in request["tables"]:
         rows = 0
         for part in table["parts"]:
@@ -99,7 +99,8 @@ def main():
         if found != rows:
             findings.append(f"DuckDB: {found} rows of {table['name']}, not {rows}")
         tables[table["name"]] = {"rows": rows}
-    json.dump({"findings": findings, "tables": tables}, sys.stdout)
+    return {"findings": findings, "tables": tables}
 
 
-main()
+for line in sys.stdin:
+    print(json.dumps(answer(json.loads(line))), flush=True)

@@ -1,7 +1,8 @@
 """Reads a lake by its Delta logs, with each reader that the request names, and compares rows, partition values and the
 rows of one part and of some times with pyarrow's reading of the files.
 
-In and out as in check.py, with one more key in: "readers", the names of some of those below. Parts may have a "cell".
+In and out as in check.py, but any number of them, one a line, with one more key in: "readers", the names of some of those
+below. Parts may have a "cell".
 """
 
 import collections
@@ -87,12 +88,9 @@ def counted(rows):
     return collections.Counter(repr([(name, plain(value)) for name, value in sorted(row.items())]) for row in rows)
 
 
-def main():
-    request = json.load(sys.stdin)
-    # What the libraries print must not mix with the answer.
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+def answer(request):
     tables = {}
+    findings.clear()
     for table in request["tables"]:
         name, directory, expected = table["name"], table["directory"], []
         for part in table["parts"]:
@@ -120,8 +118,15 @@ def main():
                 if found != count:
                     findings.append(f"{reader}: {name}: {found} rows where {condition}, not {count}")
         tables[name] = {"rows": len(expected)}
-    json.dump({"findings": findings, "tables": tables}, answer)
-    answer.close()
+    return {"findings": findings, "tables": tables}
+
+
+def main():
+    # What the libraries print must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), file=answers, flush=True)
 
 
 main()

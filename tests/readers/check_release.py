@@ -2,8 +2,8 @@
 and with mlcroissant by croissant.json alone; both are compared with pyarrow's reading of the files.
 The other descriptions are read by their own communities' validators, without a network.
 
-In and out as in check.py, with two more keys in: "lake", the directory of the lake, and "rows", whether its
-tables are read, too.
+In and out as in check.py, but any number of them, one a line, with three more keys in: "lake", the directory of the lake;
+"rows", whether its tables are read, too; and "validates", whether the validator of RO-Crate is asked.
 """
 
 import json
@@ -133,48 +133,50 @@ def check_crate(lake, validates):
         findings.append(f"roc-validator: {issue.severity.name}: {issue.check.identifier}: {issue.message}")
 
 
+def answer(request):
+    import datasets
+    import mlcroissant
+    import pyarrow.parquet
+
+    lake, tables = request["lake"], {}
+    findings.clear()
+    check_zenodo(lake)
+    check_citation(lake)
+    check_crate(lake, request["validates"])
+    names = [table["name"] for table in request["tables"]]
+    croissant = mlcroissant.Dataset(jsonld=os.path.join(lake, "croissant.json"))
+    issues = croissant.metadata.issues
+    findings.extend(f"mlcroissant: {issue}" for issue in sorted(issues.errors | issues.warnings))
+    sets = [record_set.id for record_set in croissant.metadata.record_sets]
+    if sets != names:
+        findings.append(f"mlcroissant: record sets {sets}, not {names}")
+    if not request["rows"]:
+        return {"findings": findings, "tables": {table["name"]: {"rows": table["rows"]} for table in request["tables"]}}
+    configs = datasets.get_dataset_config_names(lake)
+    if sorted(configs) != sorted(names):
+        findings.append(f"datasets: configurations {configs}, not {names}")
+    for table in request["tables"]:
+        name, expected = table["name"], []
+        for part in sorted(table["parts"], key=lambda part: part["output"]):
+            expected += pyarrow.parquet.ParquetFile(part["output"]).read().to_pylist()
+        loaded = datasets.load_dataset(lake, name, split="train")
+        compare("datasets", name, loaded.to_list(), expected)
+        records = []
+        for record in croissant.records(name):
+            records.append({field.removeprefix(f"{name}/"): value for field, value in record.items()})
+        compare("mlcroissant", name, records, expected)
+        tables[name] = {"rows": len(expected)}
+    return {"findings": findings, "tables": tables}
+
+
 def main():
-    request = json.load(sys.stdin)
-    # What the libraries print must not mix with the answer.
-    answer = os.fdopen(os.dup(1), "w")
+    # What the libraries print must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(HF_HOME=home, HF_HUB_OFFLINE="1")
-        import datasets
-        import mlcroissant
-        import pyarrow.parquet
-
-        lake, tables = request["lake"], {}
-        check_zenodo(lake)
-        check_citation(lake)
-        check_crate(lake, request["validates"])
-        names = [table["name"] for table in request["tables"]]
-        croissant = mlcroissant.Dataset(jsonld=os.path.join(lake, "croissant.json"))
-        issues = croissant.metadata.issues
-        findings.extend(f"mlcroissant: {issue}" for issue in sorted(issues.errors | issues.warnings))
-        sets = [record_set.id for record_set in croissant.metadata.record_sets]
-        if sets != names:
-            findings.append(f"mlcroissant: record sets {sets}, not {names}")
-        if not request["rows"]:
-            tables = {table["name"]: {"rows": table["rows"]} for table in request["tables"]}
-            request["tables"] = []
-        else:
-            configs = datasets.get_dataset_config_names(lake)
-            if sorted(configs) != sorted(names):
-                findings.append(f"datasets: configurations {configs}, not {names}")
-        for table in request["tables"]:
-            name, expected = table["name"], []
-            for part in sorted(table["parts"], key=lambda part: part["output"]):
-                expected += pyarrow.parquet.ParquetFile(part["output"]).read().to_pylist()
-            loaded = datasets.load_dataset(lake, name, split="train")
-            compare("datasets", name, loaded.to_list(), expected)
-            records = []
-            for record in croissant.records(name):
-                records.append({field.removeprefix(f"{name}/"): value for field, value in record.items()})
-            compare("mlcroissant", name, records, expected)
-            tables[name] = {"rows": len(expected)}
-    json.dump({"findings": findings, "tables": tables}, answer)
-    answer.close()
+        for line in sys.stdin:
+            print(json.dumps(answer(json.loads(line))), file=answers, flush=True)
 
 
 main()

@@ -86,17 +86,29 @@ fn with_views(request: Value, out: &Path, form: &str) -> Value {
 /// Runs a script on a lake and returns its answer.
 #[track_caller]
 fn ask(python: &Path, script: &str, request: &Value) -> Value {
+    ask_all(python, script, std::slice::from_ref(request)).remove(0)
+}
+
+/// Asks a script that takes any number of requests, one a line: importing what it reads with takes longest.
+fn ask_all(python: &Path, script: &str, requests: &[Value]) -> Vec<Value> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/readers")
         .join(script);
-    let output = output(python, &script, &[], request);
+    let output = output(python, &script, &[], requests);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    serde_json::from_slice(&output.stdout).unwrap()
+    let answers = serde_json::Deserializer::from_slice(&output.stdout).into_iter();
+    let answers: Vec<Value> = answers.collect::<Result<_, _>>().unwrap();
+    assert_eq!(answers.len(), requests.len());
+    answers
 }
 
-/// Runs a script on a request.
-fn output(python: &Path, script: &Path, arguments: &[&str], request: &Value) -> Output {
+/// Runs a script on some requests.
+fn output(python: &Path, script: &Path, arguments: &[&str], requests: &[Value]) -> Output {
+    let lines: String = requests
+        .iter()
+        .map(|request| format!("{request}\n"))
+        .collect();
     let mut child = Command::new(python)
         .arg(script)
         .args(arguments)
@@ -109,7 +121,7 @@ fn output(python: &Path, script: &Path, arguments: &[&str], request: &Value) -> 
         .stdin
         .take()
         .unwrap()
-        .write_all(request.to_string().as_bytes())
+        .write_all(lines.as_bytes())
         .unwrap();
     child.wait_with_output().unwrap()
 }
@@ -130,8 +142,13 @@ fn check(python: &Path, script: &str, source: &Path, out: &Path) {
 
 #[track_caller]
 fn judge(python: &Path, script: &str, request: &Value, out: &Path) {
-    let answer = ask(python, script, request);
-    assert_eq!(findings(&answer), "");
+    is_right(&ask(python, script, request), out);
+}
+
+/// Expects that a script found nothing wrong, and every row.
+#[track_caller]
+fn is_right(answer: &Value, out: &Path) {
+    assert_eq!(findings(answer), "", "{}", out.display());
     for facts in manifest(out)["tables"].as_array().unwrap() {
         let name = facts["name"].as_str().unwrap();
         assert_eq!(answer["tables"][name]["rows"], facts["rows"], "{name}");
@@ -238,46 +255,50 @@ fn views_show_names_seconds_timestamps_and_nulls() {
 #[test]
 #[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn a_release_is_read_by_its_descriptions_alone() {
-    let python = python();
     let directory = tempfile::tempdir().unwrap();
     let source = directory.path().join("source");
     copy(&committed_sample(), &source);
     fs::remove_file(source.join(SYNTHETIC)).unwrap();
-    let lake = |name: &str, source: &Path, options: &[&str], reads_rows: bool| {
-        let out = directory.path().join(name);
-        convert(source, &out, options).well();
-        check_release(&python, source, &out, reads_rows);
-        out
-    };
-    let hive = lake("hive", &source, &[], true);
-    lake("flat", &source, &["--layout", "flat"], true);
-    // mlcroissant reads no Arrow files.
-    lake("arrow", &source, &["--format", "arrow"], false);
-    let some = ["--sample", "0/2", "--tables", "job_events,task_events"];
-    lake("sampled", &source, &some, true);
-    lake("synthetic", &committed_sample(), &[], true);
-    let clustered = directory.path().join("clustered");
-    let arguments = [&hive, &clustered].map(|path| path.to_str().unwrap());
-    let made = run([
-        "cluster",
-        arguments[0],
-        arguments[1],
-        "--by",
-        "job",
-        "--files",
-        "2",
-    ]);
-    assert_eq!(made.code, 0, "{}", made.stderr);
-    check_release(&python, &source, &clustered, true);
     // Cells, lists and structs.
     let cells = directory.path().join("borg");
     generate("borg-2019", &cells, &["--rows", "2000"]);
-    lake("cells", &cells, &[], false);
+    let some = ["--sample", "0/2", "--tables", "job_events,task_events"];
+    let (mut requests, mut outs) = (Vec::new(), Vec::new());
+    for (name, source, options, reads_rows) in [
+        ("hive", &source, &[][..], true),
+        ("flat", &source, &["--layout", "flat"], true),
+        // mlcroissant reads no Arrow files.
+        ("arrow", &source, &["--format", "arrow"], false),
+        ("sampled", &source, &some, true),
+        ("synthetic", &committed_sample(), &[], true),
+        ("clustered", &source, &[], true),
+        ("cells", &cells, &[], false),
+    ] {
+        let out = directory.path().join(name);
+        if name == "clustered" {
+            let by = ["--by", "job", "--files", "2"];
+            let hive = directory.path().join("hive");
+            let lakes = [&hive, &out].map(|path| path.to_str().unwrap());
+            run([&["cluster"], &lakes[..], &by].concat()).well();
+        } else {
+            convert(source, &out, options).well();
+        }
+        let mut request = released(source, &out);
+        request["rows"] = reads_rows.into();
+        // Its validator takes long, and the crates of the others are made alike.
+        request["validates"] = (name == "cells").into();
+        requests.push(request);
+        outs.push(out);
+    }
+    let answers = ask_all(&python(), "check_release.py", &requests);
+    for (answer, out) in answers.iter().zip(&outs) {
+        is_right(answer, out);
+    }
 }
 
-/// Releases a lake, and has the readers of its descriptions read it.
+/// Releases a lake, and describes it for a script.
 #[track_caller]
-fn check_release(python: &Path, source: &Path, out: &Path, reads_rows: bool) {
+fn released(source: &Path, out: &Path) -> Value {
     let form = out.join("_tracelake/release.toml");
     let said = "\"Ada's \\\"<b>\\\" costs $5 & more: \\n# 100 %\"";
     let text = format!("[rai]\ndata_biases = {said}\ndata_social_impact = {said}\n");
@@ -285,14 +306,7 @@ fn check_release(python: &Path, source: &Path, out: &Path, reads_rows: bool) {
     let date = ["--allow-missing", "--date", "2026-06-01"];
     run([&["release", out.to_str().unwrap()], &date[..]].concat()).well();
     run(["verify", out.to_str().unwrap()]).well();
-    let mut request = describe(source, out);
-    request["rows"] = reads_rows.into();
-    // Its validator takes long, and the crates of the others are made alike.
-    request["validates"] = ["hive", "cells"]
-        .iter()
-        .any(|name| out.ends_with(name))
-        .into();
-    judge(python, "check_release.py", &request, out);
+    describe(source, out)
 }
 
 /// Describes an Arrow lake and the Parquet lake of the same source for a script.
@@ -324,41 +338,49 @@ fn describe_both(parquet: &Path, arrow: &Path, codec: &str) -> Value {
     json!({"tables": tables, "compressed": codec != "none"})
 }
 
-/// Makes both lakes of a source and has all readers compare them.
+/// Makes both lakes of each source, and has all readers compare them.
 #[track_caller]
-fn check_both(python: &Path, source: &Path, options: &[&str]) {
+fn check_both(sources: &[(PathBuf, Vec<&str>)]) {
     let directory = tempfile::tempdir().unwrap();
-    let lake = |name: &str, more: &[&str]| {
-        let out = directory.path().join(name);
-        convert(source, &out, &[options, more].concat()).well();
-        out
-    };
-    let parquet = lake("parquet", &[]);
-    for codec in ["zstd", "none"] {
-        let arrow = lake(codec, &["--format", "arrow", "--compression", codec]);
-        let request = describe_both(&parquet, &arrow, codec);
-        judge(python, "check_arrow.py", &request, &arrow);
+    let (mut requests, mut outs) = (Vec::new(), Vec::new());
+    for (number, (source, options)) in sources.iter().enumerate() {
+        let lake = |name: &str, more: &[&str]| {
+            let out = directory.path().join(format!("{number}/{name}"));
+            convert(source, &out, &[options, more].concat()).well();
+            out
+        };
+        let parquet = lake("parquet", &[]);
+        for codec in ["zstd", "none"] {
+            let arrow = lake(codec, &["--format", "arrow", "--compression", codec]);
+            requests.push(describe_both(&parquet, &arrow, codec));
+            outs.push(arrow);
+        }
+    }
+    let answers = ask_all(&python(), "check_arrow.py", &requests);
+    for (answer, out) in answers.iter().zip(&outs) {
+        is_right(answer, out);
     }
 }
 
 #[test]
 #[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
-    let python = python();
-    check_both(&python, &committed_sample(), &[]);
-    check_both(&python, &Scratch::with_sample(2, 400).src(), &[]);
+    let sample = Scratch::with_sample(2, 400);
+    let mut sources = vec![(committed_sample(), vec![]), (sample.src(), vec![])];
+    let directory = tempfile::tempdir().unwrap();
     for trace in TRACES {
         if trace.tables.iter().any(|table| table.synthetic.is_empty()) {
             continue;
         }
-        let directory = tempfile::tempdir().unwrap();
-        generate(&trace.name, directory.path(), &["--rows", "2000"]);
+        let source = directory.path().join(&trace.name);
+        generate(&trace.name, &source, &["--rows", "2000"]);
         let mut options = vec!["--trace", &trace.name, "--checksums", "none"];
         if !trace.derived.is_empty() {
             options.extend(["--derive", "dag"]);
         }
-        check_both(&python, directory.path(), &options);
+        sources.push((source, options));
     }
+    check_both(&sources);
 }
 
 #[test]
@@ -367,7 +389,7 @@ fn readers_of_arrow_files_agree_with_those_of_parquet_files() {
     ignore = "needs `cargo xtask readers` and the published rows in ../shared/data"
 )]
 fn readers_of_arrow_files_agree_on_published_rows() {
-    check_both(&python(), &shared("google-2011"), &["--allow-missing"]);
+    check_both(&[(shared("google-2011"), vec!["--allow-missing"])]);
 }
 
 /// The snippets of the page on queries run, and their answers agree.

@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: the pages as a site, with every link, every picture and every output of a command checked.
+//! `cargo xtask docs`: the pages as a site, with every link checked. What they show is made here, and checked by the tests
+//! of the Python package, `test_pages.py`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,17 +29,16 @@ const OTHERS: [&str; 10] = [
     "packaging/Containerfile",
 ];
 
-/// The programs that make what pages show, and compare or write it: what commands print, the tour with its plots and
-/// notebooks, and the pictures.
+/// The programs that write what pages show: what commands print, the tour with its plots and notebooks, and the pictures.
 const MAKERS: [&str; 3] = ["pages.py", "tour.py", "pictures.py"];
 
-/// Makes every picture, and runs every command whose output a page shows; compares both with the pages, or writes them.
-pub(crate) fn outputs(root: &Path, write: bool) -> Result<()> {
+/// Makes every picture, runs every command whose output a page shows, and writes both into the pages.
+pub(crate) fn write_outputs(root: &Path) -> Result<()> {
     let python = python::installed(root)?.python;
     for maker in MAKERS {
         let mut command = Command::new(&python);
         command.arg(root.join(python::CRATE).join(maker));
-        run(command.args(write.then_some("--write")).current_dir(root))?;
+        run(command.arg("--write").current_dir(root))?;
     }
     Ok(())
 }

@@ -15,6 +15,9 @@ use crate::workspace::{
 
 const REQUIREMENTS: &str = "xtask/files/requirements.txt";
 
+/// Validates the descriptions in released lakes.
+const RELEASED: &str = "xtask/files/released.py";
+
 /// The name of a schema, and the files that must follow it.
 const SCHEMAS: [(&str, &[&str]); 4] = [
     ("citation-file-format", &["CITATION.cff"]),
@@ -91,6 +94,7 @@ fn releases(root: &Path, bin: &Path) -> Result<()> {
     let tracelake = |arguments: &[&str], paths: &[&Path]| {
         run(Command::new(&program).args(arguments).args(paths))
     };
+    let mut lakes = Vec::new();
     for trace in can_be_generated() {
         let folder = work.join(&trace.name);
         make(&folder)?;
@@ -101,13 +105,7 @@ fn releases(root: &Path, bin: &Path) -> Result<()> {
             let convert = ["convert", "--progress", "none", "--allow-missing"];
             tracelake(&convert, &[&source, &lake])?;
             tracelake(&["release", "--allow-missing"], &[&lake])?;
-            for validate in [
-                &["frictionless", "validate", "datapackage.json"][..],
-                &["mlcroissant", "validate", "--jsonld", "croissant.json"],
-            ] {
-                let mut command = Command::new(bin.join(validate[0]));
-                run(command.args(&validate[1..]).current_dir(&lake))?;
-            }
+            lakes.push(lake);
             let mark = source.join(SYNTHETIC);
             if mark.exists() {
                 fs::remove_file(&mark)
@@ -115,7 +113,8 @@ fn releases(root: &Path, bin: &Path) -> Result<()> {
             }
         }
     }
-    Ok(())
+    let mut validate = Command::new(bin.join("python"));
+    run(validate.arg(root.join(RELEASED)).args(lakes))
 }
 
 /// The recipe for conda with the version, the place and the digest of an sdist.

@@ -83,9 +83,9 @@ enum Task {
         #[arg(long, requires = "check")]
         tag: Option<String>,
     },
-    /// Make a site of the docs in target/docs/site, and check its links, its pictures and the outputs that it shows
+    /// Make a site of the docs in target/docs/site, and check its links
     Docs {
-        /// Write the pictures and the outputs into the pages
+        /// Write the pictures and the outputs into the pages first; `cargo xtask python` checks them
         #[arg(long)]
         write: bool,
     },
@@ -122,7 +122,9 @@ fn main() -> Result<()> {
             println!("the pages are in {}", folder.display());
         }
         Task::Docs { write } => {
-            docs::outputs(&root, write)?;
+            if write {
+                docs::write_outputs(&root)?;
+            }
             let folder = docs::site(&root)?;
             println!("the site is in {}", folder.display());
         }

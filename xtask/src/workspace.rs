@@ -17,11 +17,13 @@ pub(crate) const READERS: &str = "tests/readers/requirements.txt";
 pub(crate) const STAMP: &str = "installed.txt";
 
 /// The arguments of pip for every installation.
-pub(crate) const PIP: [&str; 5] = [
+/// Modules are compiled when they are first imported: most never are.
+pub(crate) const PIP: [&str; 6] = [
     "-m",
     "pip",
     "install",
     "--quiet",
+    "--no-compile",
     "--disable-pip-version-check",
 ];
 

@@ -40,8 +40,8 @@ def small(trace: str, path: Path) -> None:
         tracelake.convert("trace", path)
 
 
-def plant(trace: str, path: Path, which: str) -> int:
-    """Puts a value into each numeric column, one column a row, and returns the number of columns."""
+def plant(trace: str, path: Path, which: list[str]) -> int:
+    """Puts values into each numeric column, one column a row, and returns how many."""
     planted = 0
     for name, table in tracelake.open(path).items():
         schema = tracelake.schema(trace, name)
@@ -51,21 +51,19 @@ def plant(trace: str, path: Path, which: str) -> int:
             model, place = dict(rows[0]), 0
             for column in schema.values():
                 for field, kind in leaves(column):
-                    if kind not in VALUES or which not in VALUES[kind]:
-                        continue
-                    value = VALUES[kind][which]
-                    if value is None and not column.nullable:
-                        continue
-                    # Where there aren't enough rows, there are more like the first one.
-                    if place == len(rows):
-                        rows.append(dict(model))
-                    row = rows[place]
-                    if field is None:
-                        row[column.name] = value
-                    elif row[column.name] is not None:
-                        row[column.name] = dict(row[column.name], **{field: value})
-                    place += 1
-                    planted += 1
+                    for value in [VALUES[kind][one] for one in which if one in VALUES.get(kind, {})]:
+                        if value is None and not column.nullable:
+                            continue
+                        # Where there aren't enough rows, there are more like the first one.
+                        if place == len(rows):
+                            rows.append(dict(model))
+                        row = rows[place]
+                        if field is None:
+                            row[column.name] = value
+                        elif row[column.name] is not None:
+                            row[column.name] = dict(row[column.name], **{field: value})
+                        place += 1
+                        planted += 1
 
         edit(path, name, table.parts[0].file_number, change)
     return planted
@@ -79,12 +77,12 @@ def leaves(column: tracelake.Column) -> list[tuple[str | None, str]]:
     return [(name, kind.rstrip("?")) for name, _, kind in (field.partition(": ") for field in fields)]
 
 
-@pytest.mark.parametrize("which", ["least", "most", "zero", "below", "null", "far", "later", "near"])
+# Values at the ends of their types may hide one another's overflow; the others don't.
+@pytest.mark.parametrize("which", ["least", "most", "far", "near", "zero below null later"])
 @pytest.mark.parametrize("trace", PLAIN)
 def test_no_value_stops_a_check_or_a_figure(trace: str, which: str) -> None:
     small(trace, Path("lake"))
-    # Two traces have no column that can be NULL.
-    assert plant(trace, Path("lake"), which) or which == "null"
+    assert plant(trace, Path("lake"), which.split())
     checks = tracelake.check("lake")
     assert not [result for result in checks if result.reason and "the query failed" in result.reason], checks
     lake = _queries.Lake("lake")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,20 @@ def test_a_page_runs_in_order(name: str, tmp_path: Path, monkeypatch: pytest.Mon
         pytest.skip("needs jq")
     monkeypatch.chdir(tmp_path)
     assert pages.run(name) == (pages.ROOT / name).read_text()
+
+
+def test_the_comparison_is_what_its_script_prints() -> None:
+    for extra in ("duckdb", "polars", "pyarrow"):
+        pytest.importorskip(extra)
+    assert pages.compared() == pages.COMPARISON.read_text()
+
+
+@pytest.mark.parametrize("maker", ["tour.py", "pictures.py"])
+def test_pages_show_what_is_made(maker: str) -> None:
+    for extra in ("duckdb", "matplotlib", "nbclient", "pandas", "polars"):
+        pytest.importorskip(extra)
+    done = subprocess.run([sys.executable, PROGRAM.with_name(maker)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pages_are_found() -> None:
