@@ -22,6 +22,18 @@ use crate::selection;
 const SHOWN: usize = 80;
 
 /// The records of a chunk of whole lines; reused from chunk to chunk.
+///
+/// ```
+/// use tracelake_encode::quoted::QuotedRecords;
+/// use tracelake_schema::Separator;
+///
+/// let mut records = QuotedRecords::new(Separator::Byte(b';'));
+/// let text = b"1;\"a;\nb\"\n2;c\n";
+/// assert_eq!(records.split(text, true, u64::MAX), text.len());
+/// assert_eq!(records.ranges(), [0..9, 9..13]);
+/// let fields = records.fields(0, &text[..8]).unwrap();
+/// assert_eq!(&*fields[1].1, b"a;\nb");
+/// ```
 pub struct QuotedRecords {
     separator: Separator,
     ranges: Vec<Range<usize>>,
