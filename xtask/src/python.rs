@@ -1,7 +1,9 @@
 //! The Python package: its wheel, tested in a separate environment and in an empty one.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context, Result};
 
@@ -70,31 +72,42 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         command
     };
     let pytest = |python: &Path| module(python, &["pytest", "--quiet", "-p", "no:cacheprovider"]);
-    let mut tests = pytest(&python);
-    // One process a processor; the tests of a file share what they made.
-    tests.args(["--numprocesses", "auto", "--dist", "loadfile"]);
-    run(tests.args(ON_SPARK.map(|test| format!("--ignore={test}"))))?;
-    run(&mut module(
-        &python,
-        &["mypy", "--strict", "-p", "tracelake"],
-    ))?;
-    run(module(&python, &["pyright", "--pythonpath"]).arg(&python))?;
-    let lowest = environment(root, "python-lowest", &[LOWEST])?;
-    install(&lowest, &wheel)?;
-    run(pytest(&lowest).args(OF_ENGINES))?;
-    in_an_empty_environment(root, &wheel)?;
-    without_installing(root, &python, &wheel)?;
-    // A Spark cluster whose interpreters have no tracelake: the driver finds the wheel's content on its path, and sends
-    // it.
-    let spark = environment(root, "python-spark", &[SPARK])?;
-    let content = target(root).join("python-spark-wheel");
-    run(Command::new(&spark)
-        .args(PIP)
-        .args(["--no-deps", "--upgrade", "--target"])
-        .arg(&content)
-        .arg(wheel))?;
-    let mut tests = pytest(&spark);
-    run(tests.arg("-rs").args(ON_SPARK).env("PYTHONPATH", content))
+    let here = || {
+        let mut tests = pytest(&python);
+        // One process a processor; the tests of a file share what they made.
+        tests.args(["--numprocesses", "auto", "--dist", "loadfile"]);
+        run(tests.args(ON_SPARK.map(|test| format!("--ignore={test}"))))?;
+        let mut mypy = module(&python, &["mypy", "--strict", "-p", "tracelake"]);
+        run(&mut mypy)?;
+        run(module(&python, &["pyright", "--pythonpath"]).arg(&python))
+    };
+    let elsewhere = || {
+        let lowest = environment(root, "python-lowest", &[LOWEST])?;
+        install(&lowest, &wheel)?;
+        run(pytest(&lowest).args(OF_ENGINES))?;
+        in_an_empty_environment(root, &wheel)?;
+        without_installing(root, &python, &wheel)?;
+        // A Spark cluster whose interpreters have no tracelake: the driver finds the wheel's content on its path, and
+        // sends it.
+        let spark = environment(root, "python-spark", &[SPARK])?;
+        let content = target(root).join("python-spark-wheel");
+        run(Command::new(&spark)
+            .args(PIP)
+            .args(["--no-deps", "--upgrade", "--target"])
+            .arg(&content)
+            .arg(&wheel))?;
+        let mut tests = pytest(&spark);
+        run(tests.arg("-rs").args(ON_SPARK).env("PYTHONPATH", content))
+    };
+    // Spark mostly waits for itself.
+    thread::scope(|scope| {
+        let elsewhere = scope.spawn(elsewhere);
+        let here = here();
+        let elsewhere = elsewhere
+            .join()
+            .unwrap_or_else(|panic| resume_unwind(panic));
+        here.and(elsewhere)
+    })
 }
 
 fn install(python: &Path, wheel: &Path) -> Result<()> {
