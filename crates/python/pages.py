@@ -208,7 +208,8 @@ def main() -> int:
         sys.exit(__doc__)
     here = Path.cwd()
     COMPARISON.write_text(compared())
-    for name in pages():
+    shown = [name for name in pages() if any(block.language == "text" for block in blocks((ROOT / name).read_text()))]
+    for name in shown:
         with tempfile.TemporaryDirectory() as directory:
             os.chdir(directory)
             made = run(name)

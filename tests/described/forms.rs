@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tracelake_testkit::{Scratch, manifest, read_output, value_text, verify_well};
+use tracelake_testkit::{Scratch, convert, manifest, read_output, value_text, verify_well};
 
 use super::describe;
 use super::language::{INTEGER, TEXT, converted, misfit, one_table};
@@ -151,7 +151,7 @@ fn quoted_fields_may_have_any_separator() {
             lines.collect()
         };
         let blue = format!("\"blue{separator}\"\"sky\"\"\"");
-        let rows = text(&[
+        let good = text(&[
             ["\"day\"", "sky"],
             ["1", &blue],
             ["2", ""],
@@ -162,7 +162,7 @@ fn quoted_fields_may_have_any_separator() {
         let expected = [&blue, "2|NULL", "3|two\nlines", "4|a,b:c"];
         for header in ["", "header = true\n", "header = \"by-name\"\n"] {
             let description = quoted_skies(&format!("{header}separator = {separator:?}"));
-            gives_by(&rows, &description, &expected);
+            gives_by(&good, &description, &expected);
             for (field, says) in [
                 ("\"blue\"x", "a quote where none belongs"),
                 ("bl\"ue", "a quote where none belongs"),
@@ -173,6 +173,22 @@ fn quoted_fields_may_have_any_separator() {
                 refuses_by(&text(&[["day", "sky"], [day, field]]), &description, says);
             }
             refuses_by("day,sky\n1,blue\n", &description, "readings.csv:1:");
+            // Bad rows among good ones; verify reads both by itself.
+            let scratch = Scratch::new();
+            let bad = text(&[
+                ["day", "sky"],
+                ["1", "\"blue\"x"],
+                ["2", "bl\"ue"],
+                ["3", &format!("a{separator}b")],
+                ["4", "\"two\nlines\""],
+                ["5", "\"\"\"open"],
+            ]);
+            scratch.file("readings.csv", bad.as_bytes());
+            let file = describe(&scratch, "weather.toml", &description);
+            let arguments = ["--trace", file.to_str().unwrap(), "--on-bad-row", "reject"];
+            convert(&scratch.src(), &scratch.out(), &arguments).exits(3);
+            assert_eq!(rows(&scratch), ["4|two\nlines"]);
+            verify_well(&scratch.out(), &scratch.src());
         }
     }
 }

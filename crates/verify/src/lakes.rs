@@ -125,8 +125,8 @@ fn keys(manifest: &Manifest) -> impl Iterator<Item = (&str, PartKey)> {
     manifest.parts().map(|(table, part)| (table, part.key()))
 }
 
-/// Parts of the same number have the same rows in the same order if both lakes were made from one form of the source with
-/// the same options. A lake made by compacting the other one has the same rows in the same order.
+/// Parts with the same number have the same rows in the same order if both lakes were made from the same form of the source
+/// with the same options. Compacting a lake keeps its rows and their order.
 fn likeness(one: &Manifest, other: &Manifest, of_other: Digest) -> Likeness {
     let (one, other) = (&one.origin, &other.origin);
     let cut = one.clustered.as_ref().filter(|how| how.by.is_none());

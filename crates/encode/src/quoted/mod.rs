@@ -23,6 +23,9 @@ const SHOWN: usize = 80;
 
 /// The records of a chunk of whole lines; reused from chunk to chunk.
 ///
+/// # Memory
+/// 16 bytes per record.
+///
 /// ```
 /// use tracelake_encode::quoted::QuotedRecords;
 /// use tracelake_schema::Separator;

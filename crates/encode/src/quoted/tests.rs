@@ -370,7 +370,6 @@ proptest! {
         prop_assert_eq!(format!("{found:?}"), format!("{cells:?}"));
     }
 
-    /// Fields come back with any separator, and what has no fault is what the csv crate finds.
     #[test]
     fn any_fields_come_back(
         records in prop::collection::vec(prop::collection::vec("[ab;:\t,\"\n]{0,5}", 2..5), 0..5),
