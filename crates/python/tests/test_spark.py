@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -243,29 +244,34 @@ def digests(lake: Path | str) -> dict[str, str]:
     return {name: digest for name, digest in found.items() if not name.startswith(passing)}
 
 
-def slow_at_first(task: Any, copied: Path) -> Any:
-    """A task that the first attempts at two shards begin late, so that Spark starts copies of them. A copy makes
-    the file `copied`, since Spark writes its own log late, and keeps its result until the driver has looked for
-    parts."""
+def waits_for_a_kill(task: Any, copied: Path, killed: Path) -> Any:
+    """A task whose first attempts at two shards do nothing until `killed` exists, so that Spark starts copies of
+    them. A copy does the work, makes the file `copied`, since Spark writes its own log late, and keeps its result
+    until `killed` exists."""
 
-    def slow(batches: Any) -> Any:
+    def waiting(batches: Any) -> Any:
         import time
 
         from pyspark import TaskContext
 
+        def wait() -> None:
+            # The limit is for a driver that is gone.
+            for _ in range(3000):
+                if killed.exists():
+                    return
+                time.sleep(0.1)
+
         context = TaskContext.get()
         is_copied = context.partitionId() in (0, 1)
         if is_copied and context.attemptNumber() == 0:
-            # Until copies are made, however slow the store is; Spark ends this attempt once a copy is done.
-            time.sleep(60)
-        elif is_copied:
-            copied.touch()
+            wait()
         results = list(task(batches))
-        if is_copied:
-            time.sleep(3 * tracelake.spark._POLL)
+        if is_copied and context.attemptNumber() > 0:
+            copied.touch()
+            wait()
         yield from results
 
-    return slow
+    return waiting
 
 
 @pytest.mark.parametrize("place", ["disk", "bucket"])
@@ -290,20 +296,27 @@ def test_a_killed_worker_and_speculation_change_no_byte(
     copies_before = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true')
     lost_before = cluster.events('"Event":"SparkListenerExecutorRemoved"')
     plain = tracelake.spark._task
-    copied = tmp_path / "copied"
-    monkeypatch.setattr(tracelake.spark, "_task", lambda *given: slow_at_first(plain(*given), copied))
+    copied, killed = tmp_path / "copied", tmp_path / "killed"
+    monkeypatch.setattr(tracelake.spark, "_task", lambda *given: waits_for_a_kill(plain(*given), copied, killed))
     events: list[tracelake.Event] = []
-    killed: list[str] = []
 
-    def watch(event: tracelake.Event) -> None:
-        events.append(event)
-        # In the middle: parts are finished, and copies of tasks are at work.
-        if event.kind == "finished" and not killed and copied.exists():
-            killed.append("worker-1")
+    def kill() -> None:
+        # In the middle: most shards are done, or Spark would make no copies, and two can't end before the kill.
+        while not copied.exists() and not is_over.wait(0.1):
+            pass
+        if copied.exists():
             cluster.kill("worker-1")
+            killed.touch()
 
-    lake = tracelake.spark.convert(spark, large, out, progress=watch)
-    assert killed, "the work was over before a worker could be killed"
+    is_over = threading.Event()
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        lake = tracelake.spark.convert(spark, large, out, progress=events.append)
+    finally:
+        is_over.set()
+        killer.join()
+    assert killed.exists(), "Spark made no copy of a task"
     assert digests(out) == expected
     assert lake == tracelake.open(out)
     kinds = [event.kind for event in events]
@@ -311,7 +324,7 @@ def test_a_killed_worker_and_speculation_change_no_byte(
     copies = cluster.events('"Event":"SparkListenerTaskStart"', '"Speculative":true') - copies_before
     lost = cluster.events('"Event":"SparkListenerExecutorRemoved"') - lost_before
     print(
-        f"killed {killed}, {lost} executors lost, {copies} tasks started twice; "
+        f"worker-1 killed, {lost} executors lost, {copies} tasks started twice; "
         f"{kinds.count('finished')} parts seen; {len(expected)} equal files"
     )
     assert lost == 2 and copies > 0
