@@ -352,7 +352,7 @@ fn selections_and_rejected_rows_are_carried_over() {
 fn an_entity_ends_its_row_group() {
     let scratch = Scratch::new();
     let source = scratch.path().join("source");
-    generate(TRACE, &source, &["--rows", "300000", "--parts", "1"]);
+    generate(TRACE, &source, &["--rows", "150000", "--parts", "1"]);
     let lake = scratch.path().join("lake");
     convert(
         &source,

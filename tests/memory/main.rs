@@ -49,8 +49,8 @@ const GROWTH: u64 = 96 * MIB;
 fn write_usage(scratch: &Scratch, rows: u64) {
     let path = scratch.src().join(part_path("task_usage", 0, 1));
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let file = BufWriter::new(File::create(path).unwrap());
-    let mut gzip = GzEncoder::new(file, Compression::fast());
+    let file = File::create(path).unwrap();
+    let mut gzip = BufWriter::new(GzEncoder::new(file, Compression::fast()));
     let mut dice = Dice::new(1);
     for row in 0..rows {
         let start = 600_000_000 + row / 10_000 * 300_000_000;
@@ -67,7 +67,7 @@ fn write_usage(scratch: &Scratch, rows: u64) {
         )
         .unwrap();
     }
-    gzip.finish().unwrap().flush().unwrap();
+    gzip.into_inner().unwrap().finish().unwrap();
 }
 
 /// Writes parts of task_usage in which no value comes twice: no dictionary holds them.
@@ -75,8 +75,8 @@ fn write_unique(scratch: &Scratch, parts: u32, rows: u64) {
     for part in 0..parts {
         let path = scratch.src().join(part_path("task_usage", part, parts));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let file = BufWriter::new(File::create(path).unwrap());
-        let mut gzip = GzEncoder::new(file, Compression::fast());
+        let file = File::create(path).unwrap();
+        let mut gzip = BufWriter::new(GzEncoder::new(file, Compression::fast()));
         let mut dice = Dice::new(part.into());
         for _ in 0..rows {
             let ids: [u64; 5] = std::array::from_fn(|_| 1 + dice.below(1 << 60));
@@ -87,7 +87,7 @@ fn write_unique(scratch: &Scratch, parts: u32, rows: u64) {
             }
             writeln!(gzip, ",1,0.{:014}", dice.below(100_000_000_000_000)).unwrap();
         }
-        gzip.finish().unwrap().flush().unwrap();
+        gzip.into_inner().unwrap().finish().unwrap();
     }
 }
 

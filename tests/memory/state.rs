@@ -33,7 +33,7 @@ fn with_store(server: &Server) -> Command {
 fn a_part_that_waits_takes_little() {
     let _alone = alone();
     let table = whole_table();
-    let (few, many) = (300, 3_000);
+    let (few, many) = (300, 1_500);
     let [small, large] = [few, many].map(|parts: usize| {
         let scratch = Scratch::new();
         // Each row is a part.

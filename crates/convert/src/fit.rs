@@ -487,27 +487,35 @@ pub(crate) fn plain_fields(row: &[u8]) -> Vec<String> {
 
 /// How many fields are the name of a column of a table.
 pub(crate) fn count_named(table: &Table, fields: &[String]) -> usize {
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    for column in table.columns.iter() {
-        let own = [&column.name, &column.content].into_iter();
-        let own = own.chain(column.spelling.also.iter());
-        names.extend(own.map(|name| plain(name.as_bytes())));
-        let run = column.spelling.run.iter().flat_map(Run::names);
-        names.extend(run.map(|name| plain(name.as_bytes())));
-    }
     // The publisher may have left a name empty.
-    let named = fields
-        .iter()
-        .filter(|field| !field.is_empty() && names.contains(*field));
-    named.count()
+    let named = fields.iter().filter(|field| !field.is_empty());
+    named.filter(|field| has_column(table, field)).count()
+}
+
+/// Whether a table has a column of this plain name.
+fn has_column(table: &Table, plain: &str) -> bool {
+    let is_it = |name: &str| letters(name.as_bytes()).eq(plain.bytes());
+    table.columns.iter().any(|column| {
+        let spelling = &column.spelling;
+        is_it(&column.name)
+            || is_it(&column.content)
+            || spelling.also.iter().any(|name| is_it(name))
+            || match &spelling.run {
+                Some(Run::Names(names)) => names.iter().any(|name| is_it(name)),
+                Some(run) => run.has(plain),
+                None => false,
+            }
+    })
+}
+
+fn plain(name: &[u8]) -> String {
+    letters(name).map(char::from).collect()
 }
 
 /// The letters and digits of a name, in lower case.
-fn plain(name: &[u8]) -> String {
+fn letters(name: &[u8]) -> impl Iterator<Item = u8> {
     let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
-    letters
-        .map(|byte| char::from(byte.to_ascii_lowercase()))
-        .collect()
+    letters.map(u8::to_ascii_lowercase)
 }
 
 #[cfg(test)]

@@ -53,4 +53,17 @@ impl Run {
     pub fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
         (0..self.count()).map(|item| self.name(item))
     }
+
+    /// Whether a column has this published name.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Range { first, .. } => {
+                let item = name.parse().ok().and_then(|n: u64| n.checked_sub(*first));
+                let item = item.and_then(|item| u32::try_from(item).ok());
+                item.is_some_and(|item| item < self.count() && self.name(item) == name)
+            }
+            Self::Names(names) => names.iter().any(|one| &**one == name),
+        }
+    }
 }
