@@ -3,9 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use serde_json::{Value, json};
-use tracelake_testkit::{Run, Scratch, convert, manifest, run, shared};
+use tracelake_schema::{TRACES, Trace};
+use tracelake_testkit::{
+    Run, Scratch, convert, ended, generate, manifest, read_output, run, shared,
+};
 
 /// Two of Mooncake's workloads, each with its own time 0 and numbers of blocks.
 const CONVERSATION: &str = "\
@@ -376,4 +382,82 @@ fn a_lake_without_blocks_is_exported_without_them() {
     assert!(!run.stderr.contains("blocks"), "{}", run.stderr);
     let expected = json!({"timestamp": 0, "input_length": 1, "output_length": 1});
     assert_eq!(exported(&scratch, "requests.jsonl"), [expected]);
+}
+
+/// The values of a column of integers of a table, in all files of a lake.
+fn integers(lake: &Path, table: &Value, column: &str) -> Vec<i64> {
+    let mut values = Vec::new();
+    for part in table["parts"].as_array().unwrap() {
+        let rows = read_output(&lake.join(part["output"]["path"].as_str().unwrap()));
+        let column = rows.column_by_name(column).unwrap();
+        values.extend(column.as_primitive::<Int64Type>().iter().flatten());
+    }
+    values
+}
+
+/// aiperf replays such files: it accepts them, and finds as many requests as the lake has, of the same lengths.
+#[test]
+#[cfg_attr(not(aiperf), ignore = "needs `cargo xtask readers --aiperf`")]
+fn aiperf_takes_the_requests_of_each_trace() {
+    let target = std::env::current_exe().unwrap();
+    let target = target.ancestors().nth(3).unwrap();
+    let aiperf = |arguments: &[&str]| {
+        let mut command = Command::new(target.join("readers-aiperf/bin/aiperf"));
+        let run = ended(command.args(arguments).output().unwrap());
+        run.exits(0);
+        run
+    };
+    let mut tried = 0;
+    let is_generated = |trace: &Trace| trace.tables.iter().all(|it| !it.synthetic.is_empty());
+    for trace in TRACES.iter().filter(|trace| is_generated(trace)) {
+        let tables = &mut trace.tables.iter();
+        let asked = tables.find_map(|table| Some((&table.name, table.requests.as_ref()?)));
+        let Some((name, requests)) = asked else {
+            continue;
+        };
+        let scratch = Scratch::new();
+        generate(&trace.name, &scratch.src(), &["--rows", "3000"]);
+        scratch.convert_well(&[]);
+        export(&scratch, "requests.jsonl", &["--drop-empty"]).well();
+        let file = scratch.path().join("requests.jsonl");
+        let (file, report) = (file.to_str().unwrap(), scratch.path().join("report.json"));
+        let said = aiperf(&["validate", "--target", "mooncake-trace", "--input", file]);
+        let block_size = requests.block_size.unwrap_or(512).to_string();
+        let mut analyse = vec!["analyze-trace", "--input-file", file];
+        analyse.extend(["--output-file", report.to_str().unwrap()]);
+        aiperf(&[&analyse[..], &["--block-size", &block_size]].concat());
+        let found: Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+
+        let manifest = manifest(&scratch.out());
+        let mut listed = manifest["tables"].as_array().unwrap().iter();
+        let table = listed.find(|table| table["name"] == **name).unwrap();
+        let lengths = [&requests.input_length, &requests.output_length]
+            .map(|column| integers(&scratch.out(), table, column));
+        let both = lengths[0].iter().zip(&lengths[1]);
+        let kept: Vec<[i64; 2]> = both
+            .map(|(input, output)| [*input, *output])
+            .filter(|lengths| !lengths.contains(&0))
+            .collect();
+        assert!(said.stdout.contains(&format!("{} rows", kept.len())));
+        assert_eq!(found["total_requests"], kept.len(), "{}", trace.name);
+        for (index, what) in ["isl_stats", "osl_stats"].into_iter().enumerate() {
+            let of = || kept.iter().map(|lengths| lengths[index]);
+            #[expect(clippy::cast_precision_loss, reason = "lengths are small")]
+            let expected = [
+                of().sum::<i64>() as f64 / kept.len() as f64,
+                of().min().unwrap() as f64,
+                of().max().unwrap() as f64,
+            ];
+            for (figure, expected) in ["mean", "min", "max"].into_iter().zip(expected) {
+                let found = found[what][figure].as_f64().unwrap();
+                assert!(
+                    (found - expected).abs() < 0.01,
+                    "{}: {what}: {found} {expected}",
+                    trace.name
+                );
+            }
+        }
+        tried += 1;
+    }
+    assert!(tried >= 6, "{tried} traces");
 }

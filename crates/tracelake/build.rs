@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 type Exists = fn(&Path) -> bool;
 
 /// Each `cfg` that a test may ask for, and how to find out whether it holds.
-const RESOURCES: [(&str, Exists); 11] = [
+const RESOURCES: [(&str, Exists); 12] = [
     // Rows of the published traces, in ../shared/data beside the workspace.
     ("published_data", |root| {
         watched(&root.join("../shared/data"))
@@ -31,6 +31,13 @@ const RESOURCES: [(&str, Exists); 11] = [
     }),
     // PySpark: `cargo xtask readers --spark`.
     ("spark", |root| has_module(root, "pyspark")),
+    // aiperf, which replays requests to language models: `cargo xtask readers --aiperf`.
+    ("aiperf", |root| {
+        runs(
+            task_folder(root, "readers-aiperf").join("bin/aiperf"),
+            &["--version"],
+        )
+    }),
     // Servers that speak the protocols of S3 and Azure: `cargo xtask buckets`.
     ("moto", |root| {
         runs(

@@ -1,12 +1,12 @@
 """Runs tracelake and its peers in turn, round by round, and prints the results as Markdown.
 
-In (one JSON object on stdin): {"page": "peers", "growth" or "reading", "program": path, "inflate": path, "source": directory,
+In (one JSON object on stdin): {"page": "peers", "growth", "reading" or "clustered", "program": path, "inflate": path, "source": directory,
 "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
 "rows": n, "tables": [[name, [[column, type]]]], "real": [[table, [files]]]}
 
 The page "peers" compares; it fails, and prints nothing, if the rounds of a comparison in its summary
 differ by more than a tenth. The page "growth" has what tracelake alone costs as its input grows, and
-"reading" only the part of "peers" that reads the files.
+"reading" only the part of "peers" that reads the files. "clustered" has what a lake clustered by job costs and saves.
 """
 
 import gzip
@@ -21,6 +21,7 @@ import tarfile
 import time
 from pathlib import Path
 
+import clustered
 import json_peers
 import parquet_peers
 import peers
@@ -313,6 +314,7 @@ def main():
     task = json.load(sys.stdin)
     task["tables"], task["real"] = dict(task["tables"]), dict(task["real"])
     pages = {"peers": peers_page, "growth": growth_page, "reading": reading_part, "formats": formats_part}
+    pages["clustered"] = lambda bench, _: clustered.part(bench, measured)
     print(pages[task["page"]](Bench(task), task))
 
 

@@ -17,13 +17,21 @@ use input::largest;
 use peers::PEERS;
 
 /// What can be measured alone.
-const PARTS: [&str; 6] = ["reading", "formats", "growth", "phases", "servers", "scale"];
+const PARTS: [&str; 7] = [
+    "reading",
+    "formats",
+    "growth",
+    "clustered",
+    "phases",
+    "servers",
+    "scale",
+];
 
 /// What to measure.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Measure only this: reading our files; other formats; longer input, with its page; the phases of the work, with
-    /// Linux's perf; a web server and a store that is slow; or the requests of whole traces, with their page
+    /// Measure only this: reading our files; other formats; longer input, with its page; lakes clustered by job, with
+    /// theirs; the phases of the work, with Linux's perf; a web server and a store that is slow; or the requests of whole traces, with their page
     #[arg(long, value_parser = PARTS)]
     only: Option<String>,
     /// Rows of the largest table, in two parts

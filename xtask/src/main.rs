@@ -46,9 +46,12 @@ enum Task {
         /// Install Spark too; it is large and needs Java 17
         #[arg(long)]
         spark: bool,
+        /// Install aiperf too, which replays requests to language models; it takes more than a gigabyte
+        #[arg(long)]
+        aiperf: bool,
         /// Read lakes of every trace with every reader, Spark 3.5 and 4 as well, and write what they find into
         /// docs/internals/comparison.md
-        #[arg(long, conflicts_with = "spark")]
+        #[arg(long, conflicts_with_all = ["spark", "aiperf"])]
         matrix: bool,
     },
     /// Install the S3 and Azure servers of others into target/buckets, and run the tests that need them
@@ -106,8 +109,8 @@ fn main() -> Result<()> {
     match Arguments::parse().task {
         Task::Gen { check } => r#gen::generate(&root, check)?,
         Task::Readers { matrix: true, .. } => readers::matrix(&root)?,
-        Task::Readers { spark, .. } => {
-            let python = readers::install(&root, spark)?;
+        Task::Readers { spark, aiperf, .. } => {
+            let python = readers::install(&root, spark, aiperf)?;
             println!("the readers are in {}", python.display());
         }
         Task::Buckets { install } => buckets::buckets(&root, install)?,

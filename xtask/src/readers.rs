@@ -14,6 +14,7 @@ use crate::workspace::{
 const SPARK: &str = "tests/readers/requirements-spark.txt";
 const SPARK_3: &str = "tests/readers/requirements-spark-3.5.txt";
 const CATALOGS: &str = "tests/readers/requirements-catalogs.txt";
+const AIPERF: &str = "tests/readers/requirements-aiperf.txt";
 const MATRIX: &str = "tests/readers/requirements-matrix.txt";
 const SCRIPT: &str = "tests/readers/matrix.py";
 const PAGE: &str = "docs/internals/comparison.md";
@@ -42,8 +43,11 @@ const ENVIRONMENTS: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// Makes the environment of the readers, or brings it up to date, and returns its interpreter. The test looks for it
-/// there. Spark is several hundred megabytes, and wants Java.
-pub(crate) fn install(root: &Path, with_spark: bool) -> Result<PathBuf> {
+/// there. Spark is several hundred megabytes, and wants Java; aiperf is larger.
+pub(crate) fn install(root: &Path, with_spark: bool, with_aiperf: bool) -> Result<PathBuf> {
+    if with_aiperf {
+        environment(root, "readers-aiperf", &[AIPERF])?;
+    }
     environment(root, "readers-catalogs", &[CATALOGS])?;
     match with_spark {
         false => environment(root, "readers", &[READERS]),

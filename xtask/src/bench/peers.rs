@@ -23,7 +23,7 @@ use crate::workspace::{
 pub(super) const PEERS: &str = "peers";
 
 /// The measurements that are written, and not only printed: the page, and how to read the figures.
-const PAGES: [(&str, [&str; 2]); 2] = [
+const PAGES: [(&str, [&str; 2]); 3] = [
     (
         PEERS,
         [
@@ -44,6 +44,13 @@ const PAGES: [(&str, [&str; 2]); 2] = [
             "docs/internals/comparison.md",
             "Figures are medians, with the lowest and the highest. Cost is linear if the figures of a \
              column stay the same from row to row. CPU time is that of all threads.",
+        ],
+    ),
+    (
+        "clustered",
+        [
+            "docs/internals/comparison.md",
+            "Figures are medians; work on more than 20 million rows is done once.",
         ],
     ),
 ];
