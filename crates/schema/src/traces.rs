@@ -3,7 +3,9 @@
 use std::iter::FlatMap;
 use std::ops::Index;
 use std::slice::Iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use crate::Trace;
 use crate::description::{self, DescriptionError};
@@ -90,6 +92,29 @@ impl Traces {
     pub fn iter(self) -> TracesIter {
         let of_family: OfFamily = |embedded| embedded.traces().iter();
         TracesIter(EMBEDDED.iter().flat_map(of_family))
+    }
+
+    /// Parses all descriptions, side by side on this number of threads, for a loop that looks at all of them.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// tracelake_schema::TRACES.parse(2);
+    /// ```
+    pub fn parse(self, threads: usize) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(embedded) = EMBEDDED.get(next.fetch_add(1, Ordering::Relaxed)) {
+                embedded.traces();
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads.min(EMBEDDED.len()) {
+                // Without another thread, this one parses all.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
     }
 
     /// The traces that a file or directory with this path can be of, and maybe others. Only descriptions with names

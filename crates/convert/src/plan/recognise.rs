@@ -64,6 +64,8 @@ fn table_of_rows(
             .at(&request.source)
             .hint(magic.remedy));
     }
+    // Every description is looked at from here on.
+    TRACES.parse(context.threads());
     if let Some(table) = exported_table(head.first()) {
         return Err(not_published_so(table, &request.source));
     }
