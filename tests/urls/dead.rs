@@ -132,7 +132,8 @@ fn a_listed_file_that_the_server_does_not_have_is_named() {
     let server = Server::start(list, |_| Answer::Well);
     let url = format!("{}/trace", server.url());
     let scratch = Scratch::new();
-    let run = convert(plain(), &url, &scratch.out(), &[]);
+    // One part at a time, so that the first one is named.
+    let run = convert(plain(), &url, &scratch.out(), &["--threads", "1"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     let path = part_path("job_events", 0, 2);
     let words = format!("/trace/{path}: there is no such object; ");
