@@ -13,6 +13,8 @@ use tracelake_testkit::{
     Run, Scratch, convert, ended, generate, manifest, read_output, run, shared,
 };
 
+use crate::readers::installed;
+
 /// Two of Mooncake's workloads, each with its own time 0 and numbers of blocks.
 const CONVERSATION: &str = "\
 {\"timestamp\": 0, \"input_length\": 6758, \"output_length\": 500, \"hash_ids\": [0, 1, 2]}
@@ -399,10 +401,8 @@ fn integers(lake: &Path, table: &Value, column: &str) -> Vec<i64> {
 #[test]
 #[cfg_attr(not(aiperf), ignore = "needs `cargo xtask readers --aiperf`")]
 fn aiperf_takes_the_requests_of_each_trace() {
-    let target = std::env::current_exe().unwrap();
-    let target = target.ancestors().nth(3).unwrap();
     let aiperf = |arguments: &[&str]| {
-        let mut command = Command::new(target.join("readers-aiperf/bin/aiperf"));
+        let mut command = Command::new(installed("readers-aiperf/bin/aiperf"));
         let run = ended(command.args(arguments).output().unwrap());
         run.exits(0);
         run

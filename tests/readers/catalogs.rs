@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tracelake_schema::{Kind, TRACES};
 
-use super::{ask, ask_all, findings, is_right, judge};
+use super::{ask, ask_all, findings, installed, is_right, judge};
 use tracelake_testkit::{Scratch, convert, generate, manifest, run};
 
 /// The interpreter that `cargo xtask readers` makes for them.
 fn python() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    target.join("readers-catalogs/bin/python")
+    installed("readers-catalogs/bin/python")
 }
 
 /// Describes a lake for a script.

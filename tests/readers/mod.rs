@@ -23,8 +23,13 @@ mod catalogs;
 /// script looks for it in the same place.
 pub(crate) fn python() -> PathBuf {
     let named = std::env::var_os("TRACELAKE_PYTHON").map(PathBuf::from);
+    named.unwrap_or_else(|| installed("readers/bin/python"))
+}
+
+/// What `cargo xtask readers` or `cargo xtask buckets` installs into the build directory.
+pub(crate) fn installed(path: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    named.unwrap_or_else(|| target.join("readers/bin/python"))
+    target.join(path)
 }
 
 /// Describes a lake and its source for a script.

@@ -1,7 +1,7 @@
 """Runs tracelake and its peers in turn, round by round, and prints the results as Markdown.
 
-In (one JSON object on stdin): {"page": "peers", "growth", "reading" or "clustered", "program": path, "inflate": path, "source": directory,
-"large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
+In (one JSON object on stdin): {"page": "peers", "growth", "reading", "formats" or "clustered", "program": path,
+"inflate": path, for "peers", "source": directory, "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
 "rows": n, "tables": [[name, [[column, type]]]], "real": [[table, [files]]]}
 
 The page "peers" compares; it fails, and prints nothing, if the rounds of a comparison in its summary

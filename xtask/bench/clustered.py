@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pyarrow
+import pyarrow.parquet
 
 import queries
 from markdown import table
@@ -131,7 +132,7 @@ def find(task):
 
 
 def bytes_read():
-    """The bytes that this process asked the system for."""
+    """The bytes of this process's calls of read."""
     return int(Path("/proc/self/io").read_text().split()[1])
 
 

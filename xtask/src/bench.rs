@@ -31,7 +31,8 @@ const PARTS: [&str; 7] = [
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Measure only this: reading our files; other formats; longer input, with its page; lakes clustered by job, with
-    /// theirs; the phases of the work, with Linux's perf; a web server and a store that is slow; or the requests of whole traces, with their page
+    /// theirs; the phases of the work, with Linux's perf; a web server and a store that is slow; or the requests of whole
+    /// traces, with their page
     #[arg(long, value_parser = PARTS)]
     only: Option<String>,
     /// Rows of the largest table, in two parts

@@ -53,7 +53,7 @@ fn modules_form_no_circle() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// One feature more in README's second command, and it would build everything that uses the crate again.
+/// One feature more in README's second command, or in the wheel, and it would build everything that uses the crate again.
 #[test]
 fn both_commands_of_the_readme_build_the_same_features() {
     let built = |arguments: &[&str]| -> BTreeSet<String> {
@@ -67,8 +67,12 @@ fn both_commands_of_the_readme_build_the_same_features() {
     let first = built(&["--package", "tracelake", "--edges", "normal,build"]);
     let second = built(&["--workspace", "--edges", "normal,build,dev"]);
     assert!(first.len() > 100, "the packages were not found");
-    let others: Vec<&String> = first.difference(&second).collect();
-    assert!(others.is_empty(), "add features in Cargo.toml: {others:#?}");
+    let wheel = ["--package", "tracelake-python", "--features", "extension"];
+    let wheel = built(&[&wheel[..], &["--edges", "normal,build"]].concat());
+    for later in [second, wheel] {
+        let others: Vec<&String> = first.difference(&later).collect();
+        assert!(others.is_empty(), "add features in Cargo.toml: {others:#?}");
+    }
 }
 
 /// What others count on is put, replaced and removed by the crate of the commit protocol alone.

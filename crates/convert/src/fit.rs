@@ -6,6 +6,7 @@
 //! taken for a table from [`ENOUGH`] bits on, in all of its columns together. The names of the fields in a first line weigh
 //! more than any values.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,8 +39,13 @@ const MOST_ROWS: usize = 1_000;
 /// The longest value that a message shows.
 const SHOWN: usize = 40;
 
-/// The lines at the start of a file, without their endings; blank ones are left out.
-pub(crate) struct Head(Vec<Vec<u8>>);
+/// The start of a file.
+pub(crate) struct Head {
+    /// Its lines, without their endings; blank ones are left out.
+    lines: Vec<Vec<u8>>,
+    /// The fields of the first line as plain names, for every table that it is compared with.
+    names: OnceCell<Vec<String>>,
+}
 
 impl Head {
     /// Reads the start of a file; `None` for an archive, and for a file without a row.
@@ -64,7 +70,7 @@ impl Head {
             }
             _ => Self::of(text),
         };
-        Ok((!head.0.is_empty()).then_some(head))
+        Ok((!head.lines.is_empty()).then_some(head))
     }
 
     /// The first lines of a text, without a byte order mark.
@@ -73,12 +79,17 @@ impl Head {
         let lines = text.split(|&byte| byte == b'\n').take(MOST_ROWS + 1);
         let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let filled = lines.filter(|line| !line.is_empty());
-        Self(filled.map(<[u8]>::to_vec).collect())
+        Self::new(filled.map(<[u8]>::to_vec).collect())
+    }
+
+    const fn new(lines: Vec<Vec<u8>>) -> Self {
+        let names = OnceCell::new();
+        Self { lines, names }
     }
 
     /// The first line.
     pub(crate) fn first(&self) -> &[u8] {
-        self.0.first().map_or(&[], |line| line)
+        self.lines.first().map_or(&[], |line| line)
     }
 
     /// Whether the file begins like an object of JSON.
@@ -93,7 +104,11 @@ impl Head {
 
     /// The number of lines.
     pub(crate) fn lines(&self) -> usize {
-        self.0.len()
+        self.lines.len()
+    }
+
+    fn names(&self) -> &[String] {
+        self.names.get_or_init(|| plain_fields(self.first()))
     }
 }
 
@@ -157,7 +172,7 @@ pub(crate) fn fit(table: &Arc<Table>, head: &Head, listed: Option<usize>) -> Fit
         Syntax::Json if table.json.array => fit_array(table, head),
         Syntax::Json => fit_json(table, head),
         _ if is_json(first) => Fit::of(Level::Nothing),
-        Syntax::QuotedCsv if is_header(table, first) => Fit::of(Level::Names),
+        Syntax::QuotedCsv if is_header(table, head.names()) => Fit::of(Level::Names),
         Syntax::QuotedCsv | Syntax::Parquet => Fit::of(Level::Nothing),
         Syntax::Csv => match listed {
             Some(fields) if fields == table.width() => Fit::of(Level::Fields),
@@ -169,11 +184,11 @@ pub(crate) fn fit(table: &Arc<Table>, head: &Head, listed: Option<usize>) -> Fit
 
 /// Whether one row has the fields of a table, and values like those of its columns.
 pub(crate) fn fits_row(table: &Arc<Table>, row: &[u8]) -> bool {
-    fit(table, &Head(vec![row.to_vec()]), None).level >= Level::Values
+    fit(table, &Head::new(vec![row.to_vec()]), None).level >= Level::Values
 }
 
 fn fit_csv(table: &Arc<Table>, head: &Head) -> Fit {
-    let has_names = is_header(table, head.first());
+    let has_names = is_header(table, head.names());
     if table.csv.header != Header::None && !has_names {
         return Fit::of(Level::Syntax);
     }
@@ -189,7 +204,7 @@ fn fit_csv(table: &Arc<Table>, head: &Head) -> Fit {
     };
     let mut columns: Vec<ColumnFit> = vec![ColumnFit::default(); order.fields.len()];
     let mut misfit = None;
-    for (line, row) in (1..).zip(&head.0).skip(usize::from(has_names)) {
+    for (line, row) in (1..).zip(&head.lines).skip(usize::from(has_names)) {
         misfit = misfit.or_else(|| {
             fit_row(&order, row, &mut columns)
                 .err()
@@ -388,7 +403,7 @@ fn expected_number(column: &Column) -> String {
 
 fn fit_json(table: &Table, head: &Head) -> Fit {
     let mut names: BTreeSet<&str> = BTreeSet::new();
-    for (line, row) in (1..).zip(&head.0) {
+    for (line, row) in (1..).zip(&head.lines) {
         let object = match serde_json::from_slice::<Value>(row) {
             Ok(Value::Object(object)) => object,
             _ if line > 1 => break,
@@ -430,7 +445,7 @@ fn fit_array(table: &Table, head: &Head) -> Fit {
     if !head.first().trim_ascii_start().starts_with(b"[") {
         return Fit::of(Level::Nothing);
     }
-    let text = head.0.join(&b' ');
+    let text = head.lines.join(&b' ');
     let is_there = |column: &&Arc<Column>| {
         let name = format!("\"{}\"", column.name);
         memchr::memmem::find(&text, name.as_bytes()).is_some()
@@ -457,10 +472,9 @@ pub(crate) fn is_json_array(row: &[u8]) -> bool {
     row == b"[" || row.starts_with(b"[") && is_json(&row[1..])
 }
 
-/// Whether a line has the names of a table's fields, or nearly; but for those that a header may lack.
-fn is_header(table: &Table, line: &[u8]) -> bool {
-    let found = plain_fields(line);
-    let named = count_named(table, &found);
+/// Whether these are the plain names of a table's fields, or nearly; but for those that a header may lack.
+fn is_header(table: &Table, found: &[String]) -> bool {
+    let named = count_named(table, found);
     let may_lack = |index: usize| table.columns[index].spelling.may_be_absent;
     let fields = table.row_fields().filter(|(index, _)| !may_lack(*index));
     let fields = fields.count();
@@ -508,6 +522,7 @@ fn has_column(table: &Table, plain: &str) -> bool {
     })
 }
 
+/// A name in its plain form, by which names are compared.
 fn plain(name: &[u8]) -> String {
     letters(name).map(char::from).collect()
 }

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpRequest, HttpRequestBody};
 
 use super::super::plain;
+use crate::readers::installed;
 use tracelake_testkit::process::Process;
 use tracelake_testkit::tree;
 
@@ -66,7 +67,8 @@ impl Emulator {
             let arguments = arguments.iter().chain([&port]);
             arguments.map(|&argument| argument.to_owned()).collect()
         };
-        let process = Process::start(&installed().join(program), arguments, variables).unwrap();
+        let process =
+            Process::start(&installed("buckets").join(program), arguments, variables).unwrap();
         let emulator = Self { kind, process };
         let bucket = match kind {
             Kind::Moto => "/bucket",
@@ -229,10 +231,4 @@ impl Emulator {
         let status = head.split_whitespace().nth(1).unwrap();
         (status.parse().unwrap(), body)
     }
-}
-
-/// Where `cargo xtask buckets` installs the servers. The build script looks for them in the same place.
-fn installed() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    target.join("buckets")
 }

@@ -70,9 +70,9 @@ pub(super) fn measure(
     rows: u64,
     rounds: u32,
 ) -> Result<()> {
-    let inflate = match PAGES.iter().any(|(page, _)| *page == name) {
-        true => build(root, &["--release"], "--example", "inflate")?,
-        false => PathBuf::new(),
+    let inflate = match name {
+        PEERS => build(root, &["--release"], "--example", "inflate")?,
+        _ => PathBuf::new(),
     };
     let python = environment(root, "bench", &["xtask/bench/requirements.txt"])?;
     let trace = trace();

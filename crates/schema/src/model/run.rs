@@ -55,6 +55,13 @@ impl Run {
     }
 
     /// Whether a column has this published name.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let run = tracelake_schema::Run::Range { first: 8, count: 3, digits: 2 };
+    /// assert_eq!(["08", "10", "8", "+8", "11", "x"].map(|name| run.has(name)), [true, true, false, false, false, false]);
+    /// ```
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         match self {
