@@ -317,6 +317,7 @@ mod tests {
     /// a seed, so a trace changes only on purpose, and `cargo xtask golden --update` follows.
     const TRACES_OF_SEED_7: &[&str] = &[
         "8196b59246f6aaf5e68f59ca7ad72c5bac7913aed7da92b72461e30dac544d73",
+        "ca81d7bd9861818c8734145765b81c8d1e751b0c57cc27c66edd6f43dac04fd2",
         "ae1b9e7c6eeede1a8eb6f8cc9a787880ab41765b0af0f941a21f211281763d73",
         "f1382dfb4a2b91f928661000d6cb001d37e5ca68075eca68a07414f25e594f74",
         "416f4c0eb9ac2cd03abac37434c725c37564954b8eafaf13bed6471ef2efb079",

@@ -11,9 +11,12 @@
 //! | `"by part of a, b"` | the one at the place of the part |
 //! | `"part after pdu"` | a text and the number of the part |
 //! | `"id of 500"` | one of 500 random ids: hexadecimal text, or a number if the column is an integer |
+//! | `"hash of each 3 rows"` | a hash of 64 digits, the same for 3 rows and in the same rows of each part |
 //! | `"sum of a, b"` | the sum of two columns before it |
+//! | `"a plus 0..50"` | an earlier column and a number of a range |
 //! | `"blocks of a by 512"` | a list of block ids, one for every 512 tokens in the earlier column `a`; rows share the first ones |
 
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -24,6 +27,7 @@ use tracelake_core::Context;
 use tracelake_core::date_time;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::event::Event;
+use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::{Header, Kind, Syntax, Table, Trace, Zone};
 
 use crate::file::{FileFact, Message, parts_of, write_table};
@@ -51,13 +55,15 @@ enum Draw {
     ByPart(Vec<String>),
     PartAfter(String),
     Id(u64),
+    Hash(u64),
     Sum(usize, usize),
+    Plus(usize, i64, i64),
     Blocks(usize, i64),
 }
 
-/// A column that is written, and how.
+/// A field that is written, and how.
 struct Drawn<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     kind: Kind,
     draw: Draw,
 }
@@ -71,7 +77,8 @@ pub(crate) fn write(
 ) -> Result<Vec<FileFact>> {
     let mut facts = Vec::new();
     for (number, table) in trace.tables.iter().enumerate() {
-        let columns = columns(trace, table)?;
+        let order = FieldOrder::built_in(table, "");
+        let columns = columns(trace, &order)?;
         let (sender, inbox) = sync_channel(4);
         let parts = parts_of(table, options.parts);
         let written = thread::scope(|scope| {
@@ -113,22 +120,22 @@ fn report(context: &Context, table: &Table, part: u32, rows: u64) {
     context.emit(Event::Generated { table, part, rows });
 }
 
-/// The columns of a table's files.
-fn columns<'a>(trace: &Trace, table: &'a Table) -> Result<Vec<Drawn<'a>>> {
+/// The fields of a table's files.
+fn columns<'a>(trace: &Trace, order: &'a FieldOrder) -> Result<Vec<Drawn<'a>>> {
     let mut columns: Vec<Drawn<'a>> = Vec::new();
-    for &index in &*table.fields {
-        let column = &table.columns[index];
+    for field in &order.fields {
+        let column = &field.column;
         let known = |name: &str| columns.iter().position(|before| before.name == name);
         let draw = draw(&column.synthetic, &known).ok_or_else(|| {
             let reason = format!(
                 "{}: {}.{} can't be drawn by {:?}",
-                trace.name, table.name, column.name, column.synthetic
+                trace.name, order.table.name, column.name, column.synthetic
             );
             Error::new(ErrorKind::Usage, reason).hint("convert published files")
         })?;
         columns.push(Drawn {
-            name: &column.content,
-            kind: column.kind,
+            name: field.content(),
+            kind: field.of_value().kind,
             draw,
         });
     }
@@ -164,6 +171,10 @@ fn draw(text: &str, known: &dyn Fn(&str) -> Option<usize>) -> Option<Draw> {
     if let Some(rest) = text.strip_prefix("id of ") {
         return rest.parse().ok().filter(|&ids| ids > 0).map(Draw::Id);
     }
+    if let Some(rest) = text.strip_prefix("hash of each ") {
+        let rows = rest.strip_suffix(" rows")?;
+        return rows.parse().ok().filter(|&rows| rows > 0).map(Draw::Hash);
+    }
     if let Some(rest) = text.strip_prefix("sum of ") {
         let (one, other) = rest.split_once(", ")?;
         return Some(Draw::Sum(known(one)?, known(other)?));
@@ -173,8 +184,12 @@ fn draw(text: &str, known: &dyn Fn(&str) -> Option<usize>) -> Option<Draw> {
         let size = number(size).filter(|&size| size > 0)?;
         return Some(Draw::Blocks(known(column)?, size));
     }
-    let range = two(text, "..").filter(|(low, high)| low <= high);
-    range.map(|(low, high)| Draw::Range(low, high))
+    let range = |text: &str| two(text, "..").filter(|(low, high)| low <= high);
+    if let Some((column, rest)) = text.split_once(" plus ") {
+        let (low, high) = range(rest)?;
+        return Some(Draw::Plus(known(column)?, low, high));
+    }
+    range(text).map(|(low, high)| Draw::Range(low, high))
 }
 
 /// The header of a file of CSV that has one.
@@ -182,7 +197,7 @@ fn header(table: &Table, columns: &[Drawn<'_>]) -> Vec<u8> {
     if table.syntax != Syntax::Csv || table.csv.header == Header::None {
         return Vec::new();
     }
-    let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
+    let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
     format!("{}\n", names.join(",")).into_bytes()
 }
 
@@ -222,7 +237,7 @@ impl State {
                 (false, _) => b",",
             });
             if is_json {
-                let name = Value::from(column.name);
+                let name = Value::from(&*column.name);
                 let _ = write!(lines, "{name}: ");
             }
             let text = self.value(at, column, count);
@@ -235,6 +250,12 @@ impl State {
         lines.extend_from_slice(if is_json { b"}\n" } else { b"\n" });
     }
 
+    /// A number of a range, the nearer to its low end the more often.
+    fn between(&mut self, low: i64, high: i64) -> i64 {
+        let bits = self.random.below(6);
+        low + (self.random.below(low.abs_diff(high) + 1) >> bits).cast_signed()
+    }
+
     /// The value of a column in the next row, as it is written.
     fn value(&mut self, at: usize, column: &Drawn<'_>, row: i64) -> String {
         let number = match &column.draw {
@@ -244,10 +265,8 @@ impl State {
                 let gap = self.random.below((2 * mean).unsigned_abs() + 1);
                 self.last[at] + gap.cast_signed() * i64::from(row > 0)
             }
-            Draw::Range(low, high) => {
-                let bits = self.random.below(6);
-                low + (self.random.below(low.abs_diff(*high) + 1) >> bits).cast_signed()
-            }
+            Draw::Range(low, high) => self.between(*low, *high),
+            Draw::Plus(of, low, high) => self.last[*of] + self.between(*low, *high),
             Draw::Sum(one, other) => self.last[*one] + self.last[*other],
             Draw::OneOf(values) => {
                 let drawn = self.random.below(values.len() as u64);
@@ -264,6 +283,13 @@ impl State {
                     Kind::Text => format!("{id:016x}{:016x}", mix(id, 1)),
                     _ => (id >> 24).to_string(),
                 };
+            }
+            Draw::Hash(rows) => {
+                let name = column.name.bytes();
+                let name = name.fold(0, |sum, byte| mix(sum, u64::from(byte)));
+                let group = mix(row.unsigned_abs() / rows, name);
+                let digits = (0..4).map(|word| format!("{:016x}", mix(group, word)));
+                return digits.collect();
             }
             Draw::Blocks(of, size) => {
                 let blocks = self.last[*of]
@@ -327,7 +353,12 @@ mod tests {
             ),
             ("part after pdu", Some(Draw::PartAfter("pdu".to_owned()))),
             ("id of 500", Some(Draw::Id(500))),
+            ("hash of each 3 rows", Some(Draw::Hash(3))),
+            ("hash of each 0 rows", None),
             ("sum of a, b", Some(Draw::Sum(0, 1))),
+            ("a plus -5..9", Some(Draw::Plus(0, -5, 9))),
+            ("c plus 1..2", None),
+            ("a plus 2..1", None),
             ("blocks of b by 16", Some(Draw::Blocks(1, 16))),
             ("blocks of c by 16", None),
             ("blocks of a by 0", None),
@@ -346,7 +377,8 @@ mod tests {
         let mut seen = 0;
         for trace in TRACES {
             for table in trace.tables.iter().filter(|table| table.synthetic == ROWS) {
-                let columns = columns(trace, table).unwrap_or_else(|error| panic!("{error}"));
+                let order = FieldOrder::built_in(table, "");
+                let columns = columns(trace, &order).unwrap_or_else(|error| panic!("{error}"));
                 assert!(!columns.is_empty());
                 seen += 1;
             }
