@@ -181,3 +181,47 @@ def test_the_program_prints_the_views_of_a_lake(spark: Any, readable: tracelake.
         assert frame.columns == [*tracelake.schema(readable.trace, name), "file_number"]
         assert sorted((row.asDict() for row in frame.collect()), key=repr) == rows_of(readable, name)
         assert spark.table(f"{name}_named").count() == frame.count()
+
+
+@pytest.mark.parametrize("layout", ["hive", "flat"])
+def test_cluster_writes_the_rows_of_the_programs_files(
+    spark: Any, readable: tracelake.Manifest, tmp_path: Path, layout: str
+) -> None:
+    import pyarrow.parquet as pq
+
+    lake = readable
+    if layout == "flat":
+        lake = tracelake.convert(Path(readable.path).parent / "trace", tmp_path / "lake", layout="flat")
+    expected = tracelake.cluster(lake, tmp_path / "expected", by="job", files=3)
+    out = tmp_path / "by [job]"
+    tracelake.spark.cluster(spark, lake, out, by="job", files=3)
+    compared = 0
+    for table in expected.tables:
+        for part in table.parts:
+            files = list((out / table.name / f"file_number={part.file_number}").glob("*.parquet"))
+            assert len(files) <= 1, (table.name, part.file_number)
+            rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+            assert rows == pq.ParquetFile(Path(expected.path, part.output.path)).read().to_pylist()
+            compared += len(rows)
+    assert compared == lake.rows > 2000
+    with pytest.raises(tracelake.FailedError, match="already exists"):
+        tracelake.spark.cluster(spark, lake, out, by="job", files=3)
+    with pytest.raises(tracelake.UnknownNameError, match="no sample key 'jobs'; it has job, machine"):
+        tracelake.spark.cluster(spark, lake, out, by="jobs", files=3)
+    with pytest.raises(tracelake.UsageError, match="files: 0"):
+        tracelake.spark.cluster(spark, lake, out, by="job", files=0)
+
+
+def test_cluster_keeps_cells_apart(spark: Any, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    tracelake.generate("borg-2019", tmp_path / "trace", parts=2, rows=1000)
+    lake = tracelake.convert(tmp_path / "trace", tmp_path / "lake", cell="a")
+    key = "collection"
+    expected = tracelake.cluster(lake, tmp_path / "expected", by=key, files=2)
+    tracelake.spark.cluster(spark, lake, tmp_path / "out", by=key, files=2)
+    for table in expected.tables:
+        for part in table.parts:
+            there = tmp_path / "out" / table.name / f"cell={part.cell}" / f"file_number={part.file_number}"
+            rows = [row for file in there.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
+            assert rows == pq.ParquetFile(Path(expected.path, part.output.path)).read().to_pylist()

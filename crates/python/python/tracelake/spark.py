@@ -1,4 +1,5 @@
-"""Spark: a lake's tables as DataFrames; conversion with one task for each file, and one commit by the driver.
+"""Spark: a lake's tables as DataFrames; conversion with one task for each file, and one commit by the driver; and
+lakes clustered by an entity that are too large for one machine.
 
 Every machine has to see SRC and OUT under the same paths, and to import ``tracelake``. Spark only starts
 the tasks: what they do is ``convert --shard`` of the program, so a task that Spark repeats, or starts a
@@ -17,10 +18,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from . import _files, _lake, _tracelake
-from ._errors import FailedError, RefusedError, TracelakeError, UsageError, WrongTypeError, from_code
-from ._options import convert_arguments, number, path, switch, takes_convert_options, text
+from ._errors import FailedError, RefusedError, TracelakeError, UsageError, WrongTypeError, from_code, unknown
+from ._options import convert_arguments, number, number_within, path, switch, takes_convert_options, text
 from ._paths import StrPath
 from ._progress import Progress, Watcher
+from ._schema import trace_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from ._convert_options import ConvertOptions
 
-__all__ = ["convert", "read"]
+__all__ = ["cluster", "convert", "read"]
 
 #: How often the driver looks for parts that are finished, in seconds.
 _POLL = 1.0
@@ -116,6 +118,55 @@ def convert(
             _run(spark, task, prepared["shards"], _Poll(lake, watch))
         made = _tracelake.commit(lake, options.get("max_rejects"), None)
     return _lake.lake(lake, made, watch.warnings)
+
+
+def cluster(spark: Any, lake: StrPath, out: StrPath, *, by: str, files: int) -> None:
+    """Writes the tables of a lake into ``out``, with the rows of each entity together: what ``tracelake.cluster`` makes,
+    for a lake that is too large for one machine.
+
+    ``by`` is a sample key of the trace. ``file_number=I`` of each table that has the key has the rows of
+    ``--sample I/files``, in the order that ``tracelake.cluster`` gives them. Tables without the key are written as they
+    are. The files are Spark's own: ``out`` has no manifest, so that engines read it, and ``tracelake.open`` and
+    ``verify`` don't. It must not exist.
+    """
+    place, target, key = path("lake", lake), _everywhere("out", out), text("by", by)
+    count = number_within("files", files, 1, 2**31 - 1)
+    found = _lake.lake(place, _tracelake.manifest(place))
+    catalog = trace_key(found.trace, found.description, found.options.get("columns"))
+    said = json.loads(_tracelake.describe(catalog, None, "json"))
+    keys = said["sample_keys"]
+    if key not in keys:
+        raise unknown(f"{found.trace} has no sample key", key, list(keys))
+    described = {table["name"]: table for table in said["tables"]}
+    for table in found.tables:
+        frame = read(spark, place, table.name)
+        column = keys[key].get(table.name)
+        if column in frame.columns:
+            about = described[table.name]
+            order = [column, *about["entity"], *filter(None, [about["time"]])]
+            frame = _clustered(frame, table.partitions, order, count)
+        written = _files.below(target, table.name)
+        try:
+            rows = frame.write.partitionBy(*table.partitions).option("compression", "zstd")
+            rows.parquet(_files.hadoop_path(written))
+            there = spark.read.schema(frame.schema).parquet(_tracelake.spark_pattern(written)).count()
+        except Exception as error:
+            raise _of_spark(error) from error
+        if there != table.rows:
+            raise RefusedError(f"{table.name}: Spark wrote {there} of {table.rows} rows")
+
+
+def _clustered(frame: Any, partitions: list[str], order: list[str], files: int) -> Any:
+    """The rows of a table by the class of their key, which is the first column of the order, and sorted in it."""
+    columns = [name for name in frame.columns if name != "file_number"]
+    order = [name for name in dict.fromkeys(order) if name in columns]
+    digest = f"md5(CAST(coalesce(CAST(`{order[0]}` AS STRING), '') AS BINARY))"
+    number = f"CAST(conv(substring({digest}, 1, 8), 16, 10) AS BIGINT) % {files}"
+    # Columns of tables begin with a letter.
+    places = ["file_number AS _part", "_metadata.row_index AS _row", f"CAST({number} AS INT) AS file_number"]
+    placed = frame.selectExpr(*(f"`{name}`" for name in columns), *places)
+    placed = placed.repartition(*partitions).sortWithinPartitions(*partitions, *order, "_part", "_row")
+    return placed.drop("_part", "_row")
 
 
 def _everywhere(name: str, place: StrPath) -> str:
