@@ -1,11 +1,13 @@
 //! `cluster` takes the memory that it is given, whatever the rows are.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tracelake::Context;
 use tracelake_testkit::{Scratch, convert, manifest, part_path, program};
 
-use super::{MIB, alone, peak_of, usage, write_unique};
+use super::{MIB, alone, allocated_by, peak_of, usage, write_unique};
 
 const BY_JOB: &[&str] = &["--by", "job", "--files", "3"];
 const COMPACT: &[&str] = &["--compact", "--files", "3"];
@@ -66,4 +68,26 @@ fn peak_memory_is_what_was_asked_for() {
             assert!(peak <= memory * 1_000_000, "{shown}");
         }
     }
+}
+
+/// What is allocated at one time is less than what the process takes, and doesn't depend on the system's allocator.
+#[test]
+fn no_more_is_allocated_than_was_asked_for() {
+    let _alone = alone();
+    let unique = Scratch::new();
+    write_unique(&unique, 2, 200_000);
+    let lake = lake_of(&unique.src(), &unique.path().join("lake"));
+    let allocated = [64, 256].map(|memory| {
+        let out = unique.path().join(format!("out-{memory}"));
+        let limit = format!("{memory}MB");
+        let options = [BY_JOB, &["--memory", &limit, "--threads", "1"]].concat();
+        let places = [&lake, &out].map(|place| place.clone().into_os_string());
+        let arguments = places.into_iter().chain(options.iter().map(OsString::from));
+        let run = || tracelake::program::cluster(&Context::new(), arguments, |_| ());
+        let allocated = allocated_by(run);
+        assert!(allocated <= memory * 1_000_000, "{memory} MB: {allocated} bytes");
+        allocated
+    });
+    // Memory that isn't limited to the smaller bound is used.
+    assert!(allocated[1] > 64_000_000, "{allocated:?}");
 }
