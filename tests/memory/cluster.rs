@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracelake::Context;
 use tracelake_testkit::{Scratch, convert, manifest, part_path, program};
 
-use super::{MIB, alone, allocated_by, peak_of, usage, write_unique};
+use super::{MIB, allocated_by, alone, peak_of, usage, write_unique};
 
 const BY_JOB: &[&str] = &["--by", "job", "--files", "3"];
 const COMPACT: &[&str] = &["--compact", "--files", "3"];
@@ -85,7 +85,10 @@ fn no_more_is_allocated_than_was_asked_for() {
         let arguments = places.into_iter().chain(options.iter().map(OsString::from));
         let run = || tracelake::program::cluster(&Context::new(), arguments, |_| ());
         let allocated = allocated_by(run);
-        assert!(allocated <= memory * 1_000_000, "{memory} MB: {allocated} bytes");
+        assert!(
+            allocated <= memory * 1_000_000,
+            "{memory} MB: {allocated} bytes"
+        );
         allocated
     });
     // Memory that isn't limited to the smaller bound is used.

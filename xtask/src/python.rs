@@ -76,7 +76,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         let mut tests = pytest(&python);
         // One process a processor; the tests of a file share what they made.
         tests.args(["--numprocesses", "auto", "--dist", "loadfile"]);
-        run(tests.args(ON_SPARK.map(|test| format!("--ignore={test}"))))?;
+        run(tests.args(ON_SPARK.map(|test| format!("--ignore={test}"))))
+    };
+    let types = || {
         let mut mypy = module(&python, &["mypy", "--strict", "-p", "tracelake"]);
         run(&mut mypy)?;
         run(module(&python, &["pyright", "--pythonpath"]).arg(&python))
@@ -99,14 +101,12 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         let mut tests = pytest(&spark);
         run(tests.arg("-rs").args(ON_SPARK).env("PYTHONPATH", content))
     };
-    // Spark mostly waits for itself.
+    // Spark mostly waits for itself, and the checkers of types use one core each.
     thread::scope(|scope| {
-        let elsewhere = scope.spawn(elsewhere);
+        let others = [scope.spawn(types), scope.spawn(elsewhere)];
         let here = here();
-        let elsewhere = elsewhere
-            .join()
-            .unwrap_or_else(|panic| resume_unwind(panic));
-        here.and(elsewhere)
+        let others = others.map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        others.into_iter().chain([here]).collect()
     })
 }
 
