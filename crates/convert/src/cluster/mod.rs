@@ -10,7 +10,6 @@ mod plan;
 mod read;
 mod request;
 mod room;
-mod sorter;
 mod write;
 
 use std::collections::BTreeSet;
