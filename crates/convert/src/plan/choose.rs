@@ -13,7 +13,6 @@ use super::checksums::{described_sha256, is_in_zip};
 use super::parts::plan_table;
 use super::recognised::Recognised;
 use super::request::Request;
-use super::table_index::TableIndex;
 use super::tables::{PartPlan, StreamPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundFile, FoundSource, FoundTable};
@@ -41,8 +40,8 @@ pub(super) fn choose(
         ..
     } = source;
     let mut chosen = Chosen::default();
-    let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
-    for (index, table) in TableIndex::published(trace) {
+    let mut archived: Vec<Vec<String>> = vec![Vec::new(); found.archives.len()];
+    for table in &trace.tables {
         let is_wanted =
             request.tables.is_empty() || request.tables.iter().any(|name| *name == table.name);
         if !is_wanted {
@@ -51,11 +50,11 @@ pub(super) fn choose(
         match source.of(table) {
             Some(here) if here.files == Files::Whole => {
                 let file = the_only(found, here)?;
-                chosen
-                    .streams
-                    .push(stream(request, trace, file, vec![index], checksums));
+                let tables = vec![table.name.clone()];
+                let planned = stream(request, trace, file, tables, checksums);
+                chosen.streams.push(planned);
                 let order = FieldOrder::built_in(table, &trace.name);
-                chosen.tables.push(TablePlan::whole(index, order));
+                chosen.tables.push(TablePlan::whole(order));
             }
             Some(here) => {
                 let order = match schema_csv {
@@ -63,7 +62,7 @@ pub(super) fn choose(
                     None => FieldOrder::built_in(table, &trace.name),
                 };
                 chosen.absent.extend(cells::lacking(found, here));
-                let planned = plan_table(request, (found, trace), here, index, order, checksums)?;
+                let planned = plan_table(request, (found, trace), here, order, checksums)?;
                 if planned.parts.is_empty() {
                     warnings.push(format!(
                         "{} has none of the selected parts; it has {}",
@@ -81,9 +80,9 @@ pub(super) fn choose(
                     chosen.absent.push(table.name.to_owned());
                     continue;
                 };
-                tables.push(index);
+                tables.push(table.name.clone());
                 let order = FieldOrder::built_in(table, &trace.name);
-                chosen.tables.push(TablePlan::whole(index, order));
+                chosen.tables.push(TablePlan::whole(order));
             }
         }
     }
@@ -95,7 +94,7 @@ pub(super) fn choose(
         // Nothing is wanted of an archive whose tables aren't selected.
         if !tables.is_empty() {
             let planned = chosen.tables.iter_mut();
-            let held = planned.filter(|table| tables.contains(&table.index));
+            let held = planned.filter(|table| tables.contains(&table.order.table.name));
             missing_members(context, request, found, file, held.collect())?;
             chosen
                 .streams
@@ -156,7 +155,7 @@ fn stream(
     request: &Request,
     trace: &Trace,
     file: &FoundFile,
-    tables: Vec<TableIndex>,
+    tables: Vec<String>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
     let sha256 = checksums
@@ -173,9 +172,8 @@ fn stream(
 
 impl TablePlan {
     /// A table whose parts are known when its file is read.
-    fn whole(index: TableIndex, order: FieldOrder) -> Self {
+    fn whole(order: FieldOrder) -> Self {
         Self {
-            index,
             is_parquet: false,
             schema: tracelake_schema::arrow::arrow_schema(&order.table),
             order,

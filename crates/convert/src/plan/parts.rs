@@ -13,7 +13,6 @@ use tracelake_schema::{Table, Trace};
 
 use super::checksums::described_sha256;
 use super::request::Request;
-use super::table_index::TableIndex;
 use super::tables::{PARTS_LIMIT, PartPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundPart, FoundSource, FoundTable};
@@ -23,7 +22,6 @@ pub(super) fn plan_table(
     request: &Request,
     (found, trace): (&FoundSource, &Trace),
     here: &FoundTable,
-    index: TableIndex,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
@@ -78,7 +76,6 @@ pub(super) fn plan_table(
     let parts = parts.collect();
     let schema = tracelake_schema::arrow::arrow_schema(&table);
     Ok(TablePlan {
-        index,
         is_parquet: here.is_parquet,
         order,
         schema,

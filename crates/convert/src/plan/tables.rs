@@ -8,8 +8,6 @@ use tracelake_core::part_key::PartKey;
 use tracelake_lake::manifest::REJECTS;
 use tracelake_schema::description::MOST_PARTS;
 
-use super::table_index::TableIndex;
-
 /// Largest part count that file names may claim; published tables have up to 500. A name alone must not decide how much
 /// memory a plan takes.
 pub const PARTS_LIMIT: u32 = MOST_PARTS;
@@ -18,8 +16,6 @@ pub const PARTS_LIMIT: u32 = MOST_PARTS;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TablePlan {
-    /// Its place in the trace.
-    pub index: TableIndex,
     /// Whether its files are Parquet.
     pub is_parquet: bool,
     /// Which field of its files is which column.
@@ -44,8 +40,8 @@ pub struct StreamPlan {
     pub bytes: Option<u64>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<Digest>,
-    /// The tables it holds, in order. For an archive of all tables, those it may hold.
-    pub tables: Vec<TableIndex>,
+    /// The names of the tables it holds, in order. For an archive of all tables, those it may hold.
+    pub tables: Vec<String>,
     /// Rows per part; the last part may have fewer.
     pub part_rows: u64,
 }

@@ -256,7 +256,7 @@ impl Run<'_> {
             return;
         };
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubted.insert(table.index) {
+        if doubted.insert(table.order.table.name.clone()) {
             let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
             self.context.warn(format!("{path}: {doubt}"));
         }

@@ -11,7 +11,7 @@ use tracelake_location::Location;
 use tracelake_source::Source;
 
 use super::run_options::RunOptions;
-use crate::plan::{Plan, TableIndex};
+use crate::plan::Plan;
 
 pub(super) fn no_threads(
     threads: usize,
@@ -35,8 +35,8 @@ pub(super) struct Run<'a> {
     pub(super) run_options: RunOptions,
     /// Rows that were rejected so far.
     pub(super) rejected: AtomicU64,
-    /// Tables already warned about.
-    pub(super) doubted: Mutex<BTreeSet<TableIndex>>,
+    /// The names of tables already warned about.
+    pub(super) doubted: Mutex<BTreeSet<String>>,
 }
 
 impl Run<'_> {
