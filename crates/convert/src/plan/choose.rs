@@ -175,7 +175,6 @@ impl TablePlan {
     fn whole(order: FieldOrder) -> Self {
         Self {
             is_parquet: false,
-            schema: tracelake_schema::arrow::arrow_schema(&order.table),
             order,
             parts: Vec::new(),
             missing: Vec::new(),

@@ -74,11 +74,9 @@ pub(super) fn plan_table(
             planned
         });
     let parts = parts.collect();
-    let schema = tracelake_schema::arrow::arrow_schema(&table);
     Ok(TablePlan {
         is_parquet: here.is_parquet,
         order,
-        schema,
         parts,
         missing,
         notes,

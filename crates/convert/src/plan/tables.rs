@@ -1,6 +1,5 @@
 //! The tables, files and parts of a plan.
 
-use arrow_schema::SchemaRef;
 use tracelake_core::digest::Digest;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
@@ -20,8 +19,6 @@ pub struct TablePlan {
     pub is_parquet: bool,
     /// Which field of its files is which column.
     pub order: FieldOrder,
-    /// Its Arrow schema.
-    pub schema: SchemaRef,
     /// The parts that are files, in order; those of a stream are known when it is read.
     pub parts: Vec<PartPlan>,
     /// Parts that are not there.

@@ -15,6 +15,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::settings::Settings;
 use tracelake_location::Location;
+use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Table, Trace};
 use tracelake_source::Source;
 
@@ -329,7 +330,7 @@ impl TableFile {
     }
 
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.plan.tables[0].schema)
+        arrow_schema(self.table())
     }
 
     fn table(&self) -> &Arc<Table> {
@@ -438,7 +439,6 @@ impl Producer {
         read_batches(
             rows,
             order,
-            &self.input.plan.tables[0].schema,
             self.batch_rows,
             &mut |batch| self.send(Message::Batch(batch)),
             &mut |bad_row| {

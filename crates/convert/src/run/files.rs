@@ -199,7 +199,6 @@ impl Run<'_> {
         rows: PartRows<'_, '_>,
         progress: &mut ReadProgress,
     ) -> Result<Written> {
-        let schema = &table.schema;
         self.context.emit(Event::Started {
             table: order.table.name.clone(),
             part: part.key,
@@ -208,7 +207,6 @@ impl Run<'_> {
         let (converted, output) = convert_part(
             rows,
             order,
-            schema,
             self.plan.output,
             self.working.stage(&part.output())?,
             &mut |bad_row| match self.plan.origin.options.on_bad_row {
