@@ -19,7 +19,7 @@ use super::read::CutChunks;
 use super::write::{Chunks, SortedChunks, write_rows};
 use crate::lake_files::LakeFiles;
 use crate::plan::PartPlan;
-use crate::run::finish_part;
+use crate::run::{finish_part, first_failure};
 use crate::sorting::{Merge, Row, Run, Sorter, reduce};
 
 /// How many times their size in files rows take in memory, as a rule; if they take more, they become several runs.
@@ -160,13 +160,6 @@ fn in_parallel<T: Sync>(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Fails with the first failure, unless another one is why it was stopped.
-fn first_failure(failures: impl Iterator<Item = (usize, Error)>) -> Result<()> {
-    let is_stopped = |error: &Error| error.kind() == ErrorKind::Stopped(0);
-    let first = failures.min_by_key(|(index, error)| (is_stopped(error), *index));
-    first.map_or(Ok(()), |(_, error)| Err(error))
-}
-
 fn copy_group(making: &Making<'_>, group: &Group, files: &LakeFiles<'_>) -> Result<Parts> {
     let is_done = |part: &&PartFacts| {
         let name = PartName::new(&group.table.name, part.key());
@@ -228,7 +221,7 @@ fn sort_group(
             Err(error) => failures.push((index, error)),
         }
     }
-    first_failure(failures.into_iter())?;
+    first_failure(failures)?;
     let runs = reduce(
         &making.context,
         runs,

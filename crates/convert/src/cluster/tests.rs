@@ -83,8 +83,10 @@ fn bytes_do_not_depend_on_memory_and_threads() {
             Location::from(out.path()),
             ClusterOptions::new(LEAST_MEMORY_COMPACT),
         );
-        let made = threads(memory.threads).unwrap();
-        let made = made.install(|| cluster_into(&context, &plan, &place, &options, memory));
+        let how = (memory.threads, false);
+        let made = make_lake(&context, &plan.trace, &place, how, |out| {
+            cluster_into(&context, &plan, out, &options, memory)
+        });
         assert_eq!(made.unwrap().converted, 14);
         tree(out.path())
     });

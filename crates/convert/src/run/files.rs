@@ -124,7 +124,7 @@ impl Run<'_> {
         }
         let mut source = match opened {
             Some(source) => source,
-            None => self.open(&path)?,
+            None => Source::open(&self.context, &path)?,
         };
         let order = self.plan.order_of(table, &part.source)?;
         enter_member(&mut source, &order.table)?;

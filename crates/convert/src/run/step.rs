@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::{Goal, Parts, Working, check_rejects};
-use tracelake_location::Location;
-use tracelake_source::Source;
 
 use super::run_options::RunOptions;
 use crate::plan::Plan;
@@ -44,10 +42,5 @@ impl Run<'_> {
     pub(super) fn count_rejects(&self, rows: u64) -> Result<()> {
         let before = self.rejected.fetch_add(rows, Ordering::Relaxed);
         check_rejects(before.saturating_add(rows), self.run_options.max_rejects)
-    }
-
-    /// Opens a source whose reading a signal ends.
-    pub(super) fn open(&self, path: &Location) -> Result<Source> {
-        Source::open(&self.context, path)
     }
 }
