@@ -136,20 +136,15 @@ impl ClusterPlan {
                 Way::Copied => continue,
                 _ => checked(count).map_err(|error| error.at(&lake))?,
             };
-            let outputs = (0..count).map(|file_number| PartPlan {
-                key: PartKey {
-                    cell: group.cell,
-                    file_number,
-                },
-                source: source.path.clone(),
-                recorded_from: 0,
-                bytes: Some(source.bytes),
-                sha256: None,
-                total: Some(count),
-                in_all: None,
-                table: group.table.name.clone(),
-                layout,
-                format,
+            let outputs = (0..count).map(|file_number| {
+                let cell = group.cell;
+                let key = PartKey { cell, file_number };
+                PartPlan {
+                    source: source.path.clone(),
+                    bytes: Some(source.bytes),
+                    total: Some(count),
+                    ..PartPlan::new(key, &group.table.name, layout, format)
+                }
             });
             group.outputs = outputs.collect();
         }

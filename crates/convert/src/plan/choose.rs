@@ -9,7 +9,7 @@ use tracelake_schema::{Files, Trace};
 
 use super::archives::{may_hold, missing_members};
 use super::cells;
-use super::checksums::{described_sha256, is_in_zip};
+use super::checksums::{is_in_zip, listed_sha256};
 use super::parts::plan_table;
 use super::recognised::Recognised;
 use super::request::Request;
@@ -42,9 +42,7 @@ pub(super) fn choose(
     let mut chosen = Chosen::default();
     let mut archived: Vec<Vec<String>> = vec![Vec::new(); found.archives.len()];
     for table in &trace.tables {
-        let is_wanted =
-            request.tables.is_empty() || request.tables.iter().any(|name| *name == table.name);
-        if !is_wanted {
+        if !request.wants(&table.name) {
             continue;
         }
         match source.of(table) {
@@ -125,10 +123,8 @@ impl Chosen {
 }
 
 pub(super) fn nothing_selected(request: &Request, source: &Recognised) -> Error {
-    let is_wanted =
-        |name: &str| request.tables.is_empty() || request.tables.iter().any(|n| n == name);
     let tables = source.found.tables.iter().filter_map(|table| {
-        let name = table.name.as_deref().filter(|name| is_wanted(name))?;
+        let name = table.name.as_deref().filter(|name| request.wants(name))?;
         Some(format!("{name} has {}", table.numbers()))
     });
     let tables: Vec<String> = tables.collect();
@@ -158,13 +154,10 @@ fn stream(
     tables: Vec<String>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
-    let sha256 = checksums
-        .and_then(|sums| sums.of("", &file.path))
-        .or_else(|| described_sha256(request, trace, &file.path));
     StreamPlan {
         source: file.path.clone(),
         bytes: file.bytes,
-        sha256,
+        sha256: listed_sha256(request, trace, checksums, ("", &file.path)),
         tables,
         part_rows: request.part_rows(),
     }

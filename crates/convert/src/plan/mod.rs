@@ -31,12 +31,11 @@ use tracelake_location::Location;
 use tracelake_schema::{Derived, Files, TRACES, Trace};
 use tracelake_source::Member;
 
-use crate::discover::{FoundFile, FoundPart, FoundSource};
+use crate::discover::FoundSource;
 
 use archives::fit_archives;
 use checksums::{is_in_zip, listed_zips, read_checksums};
 use choose::{choose, nothing_selected};
-use parts::part_plan;
 use recognised::{Recognised, check_tables};
 use selection::Selection;
 
@@ -160,17 +159,8 @@ impl Plan {
 
     /// A part that a file is cut into, which isn't named.
     fn cut_of(&self, table: &str, key: PartKey) -> PartPlan {
-        let file = FoundFile {
-            path: String::new(),
-            bytes: None,
-        };
-        let part = FoundPart {
-            file,
-            key,
-            total: None,
-        };
-        let place = (self.origin.options.layout, self.output.format());
-        part_plan(place, table, &part, 0, None)
+        let layout = self.origin.options.layout;
+        PartPlan::new(key, table, layout, self.output.format())
     }
 }
 

@@ -68,6 +68,22 @@ pub struct PartPlan {
 }
 
 impl PartPlan {
+    /// A part of a table, whose input isn't named.
+    pub(crate) fn new(key: PartKey, table: &str, layout: Layout, format: Format) -> Self {
+        Self {
+            key,
+            source: String::new(),
+            recorded_from: 0,
+            bytes: None,
+            sha256: None,
+            total: None,
+            in_all: None,
+            table: table.to_owned(),
+            layout,
+            format,
+        }
+    }
+
     /// The input as the lake records it: relative to the directory of its cell, so that cells can be converted together
     /// or one after the other.
     #[must_use]
