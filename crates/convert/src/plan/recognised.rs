@@ -45,7 +45,7 @@ impl Recognised {
         if found.alone {
             // Its name need not be the publisher's.
             for table in &mut found.tables {
-                let known = table.name.as_deref().and_then(|name| trace.table(name));
+                let known = table.in_trace(&trace);
                 table.files = known.map_or(table.files, |known| known.files);
             }
         }
@@ -75,7 +75,7 @@ fn settle_form(
     trace: &Trace,
 ) -> Result<Option<SourceForm>> {
     let form_of = |table: &FoundTable| {
-        let known = trace.table(table.name.as_deref()?)?;
+        let known = table.in_trace(trace)?;
         let is_wanted = known.parquet && request.wants(&known.name);
         is_wanted.then_some(match table.is_parquet {
             true => SourceForm::Parquet,
