@@ -50,6 +50,16 @@ impl FoundSource {
         }
     }
 
+    /// Skips the files of some tables.
+    pub(crate) fn skip(&mut self, is_skipped: impl Fn(&FoundTable) -> bool, why: &str) {
+        let tables = self.tables.extract_if(.., |table| is_skipped(table));
+        let parts = tables.flat_map(|table| table.parts);
+        self.skipped.extend(parts.map(|part| Skipped {
+            path: part.file.path,
+            why: why.to_owned(),
+        }));
+    }
+
     /// A path with the directories above the source before it.
     pub(crate) fn whole(&self, path: &str) -> String {
         format!("{}/{path}", self.above)

@@ -110,7 +110,12 @@ fn files(source: &Location, trace: Option<&Arc<Trace>>) -> Result<FoundSource> {
     };
     search.take_all(None, entries)?;
     let mut found = search.found;
-    skip_nameless(&mut found);
+    // Parts that no directory gives a table, where there are tables beside them.
+    let is_named = |table: &FoundTable| table.name.is_some();
+    if found.tables.iter().any(is_named) || !found.archives.is_empty() {
+        let why = "it is not in the directory of a table";
+        found.skip(|table| !is_named(table), why);
+    }
     complete(found, source, trace)
 }
 
@@ -221,23 +226,6 @@ fn missing(source: &Location) -> Error {
         .at(source)
         .hint(hint)
         .because(std::io::Error::from(std::io::ErrorKind::NotFound))
-}
-
-/// Skips parts that no directory gives a table, where there are tables beside them.
-fn skip_nameless(found: &mut FoundSource) {
-    let named = found.tables.iter().any(|table| table.name.is_some());
-    if !named && found.archives.is_empty() {
-        return;
-    }
-    let tables = std::mem::take(&mut found.tables);
-    let (named, nameless): (Vec<_>, Vec<_>) =
-        tables.into_iter().partition(|table| table.name.is_some());
-    found.tables = named;
-    let parts = nameless.into_iter().flat_map(|table| table.parts);
-    found.skipped.extend(parts.map(|part| Skipped {
-        path: part.file.path,
-        why: "it is not in the directory of a table".to_owned(),
-    }));
 }
 
 /// A single file; its name, or that of its directory, says which table it is of.
