@@ -25,7 +25,7 @@ use group::{Making, make_group};
 use memory::Memory;
 use room::check_spill;
 
-pub use plan::{ClusterPlan, PlannedTable};
+pub use plan::{ClusterPlan, Group};
 pub use request::{
     Arrangement, ClusterOptions, ClusterRequest, FILE_SIZE, FileCount, LEAST_MEMORY,
     LEAST_MEMORY_COMPACT, MOST_FILES,
