@@ -54,9 +54,8 @@ fn derive_as<F: OutputFile<W>, W: Write + Send>(
     out: W,
 ) -> Result<(Made, W)> {
     let table = &derived.table;
-    let schema = tracelake_schema::arrow::arrow_schema(table);
-    let mut file = F::create(out, table, &schema, output, RowOrder::Published)?;
-    let mut builder = file.builder(RowSource::Rows(table), &schema, output);
+    let mut file = F::create(out, table, output, RowOrder::Published)?;
+    let mut builder = file.builder(RowSource::Rows(table), output);
     let mut rows_not_derived = 0;
     for batch in open(derived, input, output.format())? {
         context.check()?;

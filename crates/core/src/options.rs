@@ -224,17 +224,6 @@ pub struct Accept {
 }
 
 impl Accept {
-    /// The name of [`Accept::header`].
-    pub const HEADER: &str = "header";
-    /// The name of [`Accept::index`].
-    pub const INDEX: &str = "index";
-    /// The name of [`Accept::bom`].
-    pub const BOM: &str = "bom";
-    /// The name of [`Accept::integral_floats`].
-    pub const INTEGRAL_FLOATS: &str = "integral-floats";
-    /// The name before the text of [`Accept::is_null`].
-    pub const NULL: &str = "null=";
-
     /// Whether some text is accepted as NULL.
     #[must_use]
     pub fn has_nulls(&self) -> bool {
@@ -336,23 +325,26 @@ fn keep(texts: BTreeSet<String>) -> &'static [&'static str] {
     texts
 }
 
+/// A form of files by its name, and where it is noted.
+type Form = (&'static str, fn(&mut Accept) -> &mut bool);
+
+const FORMS: [Form; 4] = [
+    ("header", |accept| &mut accept.header),
+    ("index", |accept| &mut accept.index),
+    ("bom", |accept| &mut accept.bom),
+    ("integral-floats", |accept| &mut accept.integral_floats),
+];
+
+/// The name before a text that is NULL.
+const NULL: &str = "null=";
+
 impl fmt::Display for Accept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = [
-            (self.header, Self::HEADER),
-            (self.index, Self::INDEX),
-            (self.bom, Self::BOM),
-            (self.integral_floats, Self::INTEGRAL_FLOATS),
-        ];
-        let named = named.into_iter().filter(|(is_accepted, _)| *is_accepted);
-        let nulls = self
-            .nulls
-            .iter()
-            .map(|text| format!("{}{text}", Self::NULL));
-        let names: Vec<String> = named
-            .map(|(_, name)| name.to_owned())
-            .chain(nulls)
-            .collect();
+        let mut accept = *self;
+        let named = FORMS.iter().filter(|(_, form)| *form(&mut accept));
+        let named = named.map(|(name, _)| (*name).to_owned());
+        let nulls = self.nulls.iter().map(|text| format!("{NULL}{text}"));
+        let names: Vec<String> = named.chain(nulls).collect();
         f.write_str(&names.join(","))
     }
 }
@@ -363,25 +355,24 @@ impl FromStr for Accept {
     fn from_str(text: &str) -> Result<Self, String> {
         let (mut accept, mut nulls) = (Self::default(), BTreeSet::new());
         for name in text.split(',') {
-            match name.trim() {
-                Self::HEADER => accept.header = true,
-                Self::INDEX => accept.index = true,
-                Self::BOM => accept.bom = true,
-                Self::INTEGRAL_FLOATS => accept.integral_floats = true,
-                other => match other.strip_prefix(Self::NULL) {
-                    Some(null) if is_null_text(null) => {
-                        nulls.insert(null.to_owned());
-                    }
-                    Some(_) => {
-                        return Err(format!(
-                            "expected a text of at most {NULL_BYTES} bytes without control characters after null="
-                        ));
-                    }
-                    None => {
-                        let names = "header, index, bom, integral-floats, null=TEXT";
-                        return Err(format!("expected {names}, or several with commas"));
-                    }
-                },
+            let name = name.trim();
+            if let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) {
+                *form(&mut accept) = true;
+                continue;
+            }
+            match name.strip_prefix(NULL) {
+                Some(null) if is_null_text(null) => {
+                    nulls.insert(null.to_owned());
+                }
+                Some(_) => {
+                    return Err(format!(
+                        "expected a text of at most {NULL_BYTES} bytes without control characters after {NULL}"
+                    ));
+                }
+                None => {
+                    let names = "header, index, bom, integral-floats, null=TEXT";
+                    return Err(format!("expected {names}, or several with commas"));
+                }
             }
         }
         if nulls.len() > MOST_NULLS {

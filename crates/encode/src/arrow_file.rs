@@ -8,10 +8,10 @@ use std::io::{BufWriter, Write};
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_schema::SchemaRef;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::options::Codec;
 use tracelake_schema::Table;
+use tracelake_schema::arrow::arrow_schema;
 
 use crate::batch::{BATCH_ROWS, BatchBuilder};
 use crate::output::{OutputFile, OutputSettings, RowOrder, RowSource, arrow_error};
@@ -28,13 +28,7 @@ impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
     type Builder = BatchBuilder;
 
     /// Starts a file. Snappy is not a codec of the format, see [`OutputSettings`].
-    fn create(
-        out: W,
-        _: &Table,
-        schema: &SchemaRef,
-        output: OutputSettings,
-        _: RowOrder<'_>,
-    ) -> Result<Self> {
+    fn create(out: W, table: &Table, output: OutputSettings, _: RowOrder<'_>) -> Result<Self> {
         let failed = |error| arrow_error(error, "start");
         let options = IpcWriteOptions::default();
         let options = match output.codec() {
@@ -45,12 +39,13 @@ impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
             Codec::Snappy | Codec::None => options,
         };
         let out = BufWriter::with_capacity(WRITE_BYTES, out);
-        let writer = FileWriter::try_new_with_options(out, schema, options).map_err(failed)?;
+        let writer = FileWriter::try_new_with_options(out, &arrow_schema(table), options);
+        let writer = writer.map_err(failed)?;
         Ok(Self { writer })
     }
 
-    fn builder(&self, rows: RowSource<'_>, schema: &SchemaRef, _: OutputSettings) -> BatchBuilder {
-        BatchBuilder::new(rows.table(), schema, BATCH_ROWS)
+    fn builder(&self, rows: RowSource<'_>, _: OutputSettings) -> BatchBuilder {
+        BatchBuilder::new(rows.table(), BATCH_ROWS)
     }
 
     fn write(&mut self, batch: RecordBatch) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
@@ -110,21 +110,10 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
     ///
     /// # Errors
     /// When `out` fails.
-    fn create(
-        out: W,
-        table: &Table,
-        schema: &SchemaRef,
-        output: OutputSettings,
-        order: RowOrder<'_>,
-    ) -> Result<Self>;
+    fn create(out: W, table: &Table, output: OutputSettings, order: RowOrder<'_>) -> Result<Self>;
 
     /// Makes the builder for rows of the file.
-    fn builder(
-        &self,
-        rows: RowSource<'_>,
-        schema: &SchemaRef,
-        output: OutputSettings,
-    ) -> Self::Builder;
+    fn builder(&self, rows: RowSource<'_>, output: OutputSettings) -> Self::Builder;
 
     /// Appends a block.
     ///

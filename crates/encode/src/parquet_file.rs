@@ -5,7 +5,6 @@
 
 use std::io::{self, BufWriter, Write};
 
-use arrow_schema::SchemaRef;
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -13,6 +12,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use tracelake_core::error::{Error, Result};
 use tracelake_schema::Table;
+use tracelake_schema::arrow::{SPARK_KEY, arrow_schema, spark_schema_json};
 
 use crate::output::{OutputFile, OutputSettings, RowOrder, RowSource, parquet_error};
 use crate::parquet_footer::amend;
@@ -40,19 +40,14 @@ impl<W: Write + Send> ParquetFile<W> {
 impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
     type Builder = RowGroupBuilder;
 
-    fn create(
-        out: W,
-        table: &Table,
-        schema: &SchemaRef,
-        _: OutputSettings,
-        order: RowOrder<'_>,
-    ) -> Result<Self> {
+    fn create(out: W, table: &Table, _: OutputSettings, order: RowOrder<'_>) -> Result<Self> {
         let failed = |error| parquet_error(error, "start");
+        let schema = arrow_schema(table);
         let descriptor = ArrowSchemaConverter::new()
-            .convert(schema)
+            .convert(&schema)
             .map_err(failed)?;
         let mut properties = properties(table, &descriptor, order);
-        add_encoded_arrow_schema_to_metadata(schema, &mut properties);
+        add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
         let root = descriptor.root_schema_ptr();
         // The Parquet crate writes 8 KiB at a time.
         let out = HeldEnd {
@@ -67,12 +62,7 @@ impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
         })
     }
 
-    fn builder(
-        &self,
-        rows: RowSource<'_>,
-        _: &SchemaRef,
-        output: OutputSettings,
-    ) -> RowGroupBuilder {
+    fn builder(&self, rows: RowSource<'_>, output: OutputSettings) -> RowGroupBuilder {
         let most = (output.row_group_rows, output.row_group_bytes);
         RowGroupBuilder::new(rows, self.schema(), output.codec(), most)
     }
@@ -143,10 +133,7 @@ fn properties(table: &Table, schema: &SchemaDescriptor, order: RowOrder<'_>) -> 
     });
     let sorting: Vec<SortingColumn> = sorting.collect();
     // Spark reads column comments from its own key and nowhere else.
-    let spark = KeyValue::new(
-        tracelake_schema::arrow::SPARK_KEY.to_owned(),
-        tracelake_schema::arrow::spark_schema_json(table),
-    );
+    let spark = KeyValue::new(SPARK_KEY.to_owned(), spark_schema_json(table));
     WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_key_value_metadata(Some(vec![spark]))
@@ -159,7 +146,7 @@ mod tests {
     use tracelake_core::ErrorKind;
 
     use super::*;
-    use crate::samples::{machines, schema};
+    use crate::samples::machines;
 
     /// A disk that is full.
     struct Full;
@@ -177,7 +164,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error() {
         let (output, order) = (OutputSettings::DEFAULT, RowOrder::Published);
-        let file = ParquetFile::create(Full, machines(), &schema(), output, order).unwrap();
+        let file = ParquetFile::create(Full, machines(), output, order).unwrap();
         let error = file.finish().map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed);
     }

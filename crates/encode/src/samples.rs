@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::schema::types::SchemaDescriptor;
 use proptest::prelude::*;
@@ -32,12 +31,8 @@ pub(crate) fn order() -> FieldOrder {
     FieldOrder::built_in(machines(), "the catalog")
 }
 
-pub(crate) fn schema() -> SchemaRef {
-    arrow_schema(machines())
-}
-
 pub(crate) fn parquet_schema() -> Arc<SchemaDescriptor> {
-    let converted = ArrowSchemaConverter::new().convert(&schema());
+    let converted = ArrowSchemaConverter::new().convert(&arrow_schema(machines()));
     Arc::new(converted.expect("a schema of the catalog"))
 }
 

@@ -16,7 +16,6 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_encode::output::OutputSettings;
-use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Kind, Syntax, Table};
 use tracelake_source::Source;
 
@@ -127,7 +126,6 @@ pub fn convert(path: &Path, table: &Arc<Table>, part_rows: Option<u64>) -> Resul
         let (converted, parquet) = convert_part(
             PartRows::Text(&mut text),
             &order,
-            &arrow_schema(table),
             OutputSettings::DEFAULT,
             Vec::new(),
             &mut |bad| {

@@ -99,8 +99,7 @@ pub use tracelake_convert::bad_row::{BadRow, BadShare};
 pub use tracelake_convert::given_trace::given_trace;
 pub use tracelake_convert::part::Converted;
 pub use tracelake_convert::plan::{
-    ChecksumSource, PartPlan, PartSet, Plan, Request, Shard, StreamPlan, TableIndex, TablePlan,
-    plan,
+    ChecksumSource, PartPlan, PartSet, Plan, Request, Shard, StreamPlan, TablePlan, plan,
 };
 pub use tracelake_convert::reader::{BadRowCallback, PartReader, ReadOptions, read_part};
 pub use tracelake_convert::run::{Outcome, RunOptions};

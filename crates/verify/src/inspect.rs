@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
-use tracelake_convert::plan::{ChecksumSource, Request, TableIndex, plan, sum};
+use tracelake_convert::plan::{ChecksumSource, Request, plan, sum};
 use tracelake_core::Context;
 use tracelake_core::date_time::shown;
 use tracelake_core::digest::Digest;
@@ -354,7 +354,7 @@ fn add_remaining(
     }
     inventory
         .tables
-        .sort_by_key(|table| (TableIndex::of(trace, &table.name), table.cell));
+        .sort_by_key(|table| (place_in(trace, &table.name), table.cell));
     let tables = &inventory.tables;
     let is_absent = |name: &String| {
         let is_it = |table: &TableInventory| {
@@ -363,6 +363,11 @@ fn add_remaining(
         !tables.iter().any(is_it)
     };
     inventory.absent.retain(is_absent);
+}
+
+/// The place of a table in its trace, derived tables after all others: inventories have their tables in this order.
+fn place_in(trace: &Trace, table: &str) -> Option<usize> {
+    trace.all_tables().position(|known| known.name == table)
 }
 
 /// The tables of parts that are made.
@@ -379,8 +384,8 @@ fn inspect_lake(mut manifest: Manifest, finished: bool) -> Inventory {
     let found = manifest.origin.find_trace();
     let known = found.as_deref();
     manifest.tables.sort_by_key(|table| {
-        let index = known.and_then(|trace| TableIndex::of(trace, &table.name));
-        (index.is_none(), index)
+        let place = known.and_then(|trace| place_in(trace, &table.name));
+        (place.is_none(), place)
     });
     let gaps = known.map_or_else(Vec::new, |trace| completeness(trace, &manifest).gaps);
     let inventory = |(cell, facts): (Option<CellName>, Cow<'_, TableFacts>)| {
@@ -529,7 +534,7 @@ fn inspect_source(
     let plan = plan(context, &request)?;
     let mut tables = Vec::new();
     for table in &plan.tables {
-        let whole = plan.stream_of(table.index);
+        let whole = plan.stream_of(&table.order.table.name);
         let present = table.parts.iter().map(|part| part.key);
         let keys = present.chain(table.missing.iter().copied());
         let cells: BTreeSet<Option<CellName>> = match whole {

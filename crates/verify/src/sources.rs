@@ -117,7 +117,7 @@ impl SourceFile {
             .expect("parts of one source are at least one part");
         let mut tables = plan.tables.iter();
         let planned = tables.find(|planned| planned.order.table.name == table.name);
-        let stream = planned.and_then(|planned| plan.stream_of(planned.index));
+        let stream = planned.and_then(|planned| plan.stream_of(&planned.order.table.name));
         let part = sources.parts.get(&(&table.name, first.key()));
         let source = part
             .map(|part| &part.source)

@@ -8,6 +8,7 @@ use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::event::Event;
 use tracelake_encode::output::RowOrder;
+use tracelake_encode::packed_rows::RowPacker;
 use tracelake_lake::manifest::PartFacts;
 use tracelake_lake::{MadePart, PartName, Parts, Staged, Working};
 
@@ -15,12 +16,11 @@ use super::copy::{copy_part, copy_rejects};
 use super::memory::Memory;
 use super::plan::{ClusterPlan, Group, Way};
 use super::read::CutChunks;
-use super::sorter::TableSorter;
 use super::write::{Chunks, SortedChunks, write_rows};
 use crate::lake_files::LakeFiles;
 use crate::plan::PartPlan;
-use crate::run::finish_part;
-use crate::sorting::{Merge, Run, reduce};
+use crate::run::{finish_part, first_failure};
+use crate::sorting::{Merge, Row, Run, Sorter, reduce};
 
 /// How many times their size in files rows take in memory, as a rule; if they take more, they become several runs.
 const MOST_UNPACKED: u64 = 20;
@@ -160,13 +160,6 @@ fn in_parallel<T: Sync>(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// Fails with the first failure, unless another one is why it was stopped.
-fn first_failure(failures: impl Iterator<Item = (usize, Error)>) -> Result<()> {
-    let is_stopped = |error: &Error| error.kind() == ErrorKind::Stopped(0);
-    let first = failures.min_by_key(|(index, error)| (is_stopped(error), *index));
-    first.map_or(Ok(()), |(_, error)| Err(error))
-}
-
 fn copy_group(making: &Making<'_>, group: &Group, files: &LakeFiles<'_>) -> Result<Parts> {
     let is_done = |part: &&PartFacts| {
         let name = PartName::new(&group.table.name, part.key());
@@ -182,6 +175,12 @@ fn copy_group(making: &Making<'_>, group: &Group, files: &LakeFiles<'_>) -> Resu
     })
 }
 
+/// How many classes the keys of a group have: that of its files.
+fn classes(group: &Group) -> u32 {
+    let files = u32::try_from(group.outputs.len());
+    files.unwrap_or(u32::MAX).max(1)
+}
+
 /// Sorts the rows of a group, and writes the files that aren't done.
 fn sort_group(
     making: &Making<'_>,
@@ -190,9 +189,6 @@ fn sort_group(
     files: &LakeFiles<'_>,
     todo: &[&PartPlan],
 ) -> Result<Parts> {
-    let classes = u32::try_from(group.outputs.len())
-        .unwrap_or(u32::MAX)
-        .max(1);
     let mut is_wanted = vec![false; group.outputs.len()];
     for output in todo {
         if let Ok(index) = usize::try_from(output.key.file_number) {
@@ -208,21 +204,9 @@ fn sort_group(
         .saturating_mul(MOST_UNPACKED)
         .max(LEAST_BUFFER);
     let sorted = sorted.min(usize::try_from(most).unwrap_or(usize::MAX));
-    let workers = (0..readers).into_par_iter().map(|_| {
-        let room = (sorted, making.scratch);
-        let mut sorter = TableSorter::new(&making.context, &group.table, order, &is_wanted, room)?;
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(part) = group.inputs.get(index) else {
-                break;
-            };
-            sorter
-                .add(files, part, index)
-                .inspect_err(|_| making.context.fail())?;
-            making.read(part.output.bytes);
-        }
-        sorter.finish()
-    });
+    let workers = (0..readers)
+        .into_par_iter()
+        .map(|_| sort_files(making, group, order, files, &is_wanted, (&next, sorted)));
     let finished: Vec<Result<(Vec<Run>, Vec<u64>)>> = workers.collect();
     let mut runs = Vec::new();
     let mut counts = vec![0_u64; group.outputs.len()];
@@ -237,12 +221,12 @@ fn sort_group(
             Err(error) => failures.push((index, error)),
         }
     }
-    first_failure(failures.into_iter())?;
+    first_failure(failures)?;
     let runs = reduce(
         &making.context,
         runs,
         making.memory.runs,
-        classes,
+        classes(group),
         making.scratch,
     )?;
     let key = group.table.columns[order[0]].kind;
@@ -254,6 +238,65 @@ fn sort_group(
         let rows = (rows.unwrap_or_default(), &mut chunks as &mut dyn Chunks);
         make_file(making, group, output, RowOrder::By(order), files, rows)
     })
+}
+
+/// Sorts files of a group, the `next` one after the other, in this many bytes of memory. Returns the runs, and how many
+/// rows of each class are in them.
+fn sort_files(
+    making: &Making<'_>,
+    group: &Group,
+    order: &[usize],
+    files: &LakeFiles<'_>,
+    is_wanted: &[bool],
+    (next, bytes): (&AtomicUsize, usize),
+) -> Result<(Vec<Run>, Vec<u64>)> {
+    let classes = classes(group);
+    let mut packer = RowPacker::new(&group.table, order);
+    let mut sorter = Sorter::new(making.scratch, bytes, classes)?;
+    let mut counts = vec![0; is_wanted.len()];
+    let (mut place, mut values) = (Vec::new(), Vec::new());
+    let mut add = |part: &PartFacts, number: u32| {
+        let mut before = 0_u64;
+        for batch in files.rows(&group.table, part, 0)? {
+            making.context.check()?;
+            let batch = files.batch(part, batch)?;
+            let mut rows = packer
+                .batch(&batch)
+                .ok_or_else(|| files.other_columns(part))?;
+            for row in 0..batch.num_rows() {
+                let class = rows.hash(row) % classes;
+                let index = usize::try_from(class).unwrap_or(usize::MAX);
+                if is_wanted.get(index) != Some(&true) {
+                    continue;
+                }
+                counts[index] += 1;
+                place.clear();
+                values.clear();
+                place.extend_from_slice(&class.to_be_bytes());
+                rows.push_place(row, &mut place);
+                // So that no two rows have the same place, whatever was sorted together.
+                place.extend_from_slice(&number.to_be_bytes());
+                place.extend_from_slice(&(before + row as u64).to_be_bytes());
+                rows.push_values(row, &mut values);
+                sorter.push(Row {
+                    place: &place,
+                    values: &values,
+                })?;
+            }
+            before += batch.num_rows() as u64;
+        }
+        Ok(())
+    };
+    loop {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        let Some(part) = group.inputs.get(index) else {
+            break;
+        };
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        add(part, number).inspect_err(|_| making.context.fail())?;
+        making.read(part.output.bytes);
+    }
+    Ok((sorter.finish()?, counts))
 }
 
 /// Makes and commits a file of these rows, whose number is known.

@@ -10,7 +10,6 @@ mod plan;
 mod read;
 mod request;
 mod room;
-mod sorter;
 mod write;
 
 use std::collections::BTreeSet;
@@ -18,15 +17,15 @@ use std::collections::BTreeSet;
 use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_core::options::OnBadRow;
-use tracelake_lake::{Goal, Lake, Overwrite, PartName, Parts, check_overwrite, finish_rename};
+use tracelake_lake::{Goal, Lake, PartName, Parts, check_overwrite};
 use tracelake_location::Location;
 
-use crate::run::{Outcome, resumable, threads};
+use crate::run::{Outcome, make_lake};
 use group::{Making, make_group};
 use memory::Memory;
 use room::check_spill;
 
-pub use plan::{ClusterPlan, PlannedTable};
+pub use plan::{ClusterPlan, Group};
 pub use request::{
     Arrangement, ClusterOptions, ClusterRequest, FILE_SIZE, FileCount, LEAST_MEMORY,
     LEAST_MEMORY_COMPACT, MOST_FILES,
@@ -48,22 +47,11 @@ pub fn cluster(
     out: &Location,
     options: &ClusterOptions,
 ) -> Result<Outcome> {
-    let out = &out.within(context);
     let memory = Memory::of(options.memory, context.threads(), &plan.arrangement);
-    let outcome = threads(memory.threads)?.install(|| {
-        if options.overwrite
-            && let Some(overwrite) = Overwrite::begin(context, out, &plan.trace)?
-        {
-            let outcome = cluster_into(context, plan, &overwrite.place(), options, memory)?;
-            overwrite.finish()?;
-            return Ok(outcome);
-        }
-        if let Location::Disk(path) = out {
-            finish_rename(path)?;
-        }
+    let how = (memory.threads, options.overwrite);
+    make_lake(context, &plan.trace, out, how, |out| {
         cluster_into(context, plan, out, options, memory)
-    });
-    outcome.map_err(resumable)
+    })
 }
 
 /// Looks at OUT as [`cluster`] would, and changes nothing. Returns the files that are done; they aren't validated yet.

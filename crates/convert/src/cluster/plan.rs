@@ -11,7 +11,7 @@ use tracelake_core::origin::Origin;
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_encode::output::OutputSettings;
 use tracelake_lake::manifest::{AbsentTable, FileFacts, Manifest, PartFacts, TableFacts};
-use tracelake_lake::plan_file::{self, PlanFile, PlannedPart, PlannedSource};
+use tracelake_lake::plan_file::{PlanFile, PlannedPart, PlannedSource, PlannedTable};
 use tracelake_lake::{Identity, PartName, manifest_facts, read_manifest};
 use tracelake_location::Location;
 use tracelake_schema::{Kind, Table, Trace};
@@ -36,9 +36,9 @@ pub struct ClusterPlan {
     pub(super) absent: Vec<AbsentTable>,
 }
 
-/// The rows of a table, in a cell if the lake has cells.
+/// The rows of a table, in one cell if the lake has cells, and what becomes of them.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     pub(super) table: Arc<Table>,
     pub(super) cell: Option<CellName>,
     /// The files of the lake, in the order of their numbers.
@@ -62,13 +62,47 @@ pub(super) enum Way {
 }
 
 impl Group {
-    pub(super) fn rows(&self) -> u64 {
+    /// The name of the table.
+    #[must_use]
+    pub fn table_name(&self) -> &str {
+        &self.table.name
+    }
+
+    /// The cell.
+    #[must_use]
+    pub fn cell(&self) -> Option<CellName> {
+        self.cell
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
         let rows = self.inputs.iter().map(|part| part.rows_out);
         rows.fold(0, u64::saturating_add)
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        bytes_of(&self.inputs)
+    /// The size of the files in the lake, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.inputs.iter().map(|part| part.output.bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// How many files there are in the lake.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// The columns that order the rows, none if they keep their order; `None` if the files are copied.
+    #[must_use]
+    pub fn order(&self) -> Option<Vec<&str>> {
+        let name = |&column: &usize| &*self.table.columns[column].name;
+        match &self.way {
+            Way::Copied => None,
+            Way::Sorted(order) => Some(order.iter().map(name).collect()),
+            Way::Cut => Some(Vec::new()),
+        }
     }
 
     pub(super) fn name(&self, output: &PartPlan) -> PartName {
@@ -76,16 +110,20 @@ impl Group {
     }
 
     /// The files to make.
-    fn names(&self) -> impl Iterator<Item = PartName> {
-        let copied = self.inputs.iter().filter(|_| self.way == Way::Copied);
-        let copied = copied.map(|part| PartName::new(&self.table.name, part.key()));
-        copied.chain(self.outputs.iter().map(|output| self.name(output)))
+    pub fn names(&self) -> impl Iterator<Item = PartName> {
+        self.files().map(|(name, _)| name)
     }
-}
 
-fn bytes_of(parts: &[PartFacts]) -> u64 {
-    let bytes = parts.iter().map(|part| part.output.bytes);
-    bytes.fold(0, u64::saturating_add)
+    /// The files to make, each with its path in the lake that is made.
+    fn files(&self) -> impl Iterator<Item = (PartName, String)> {
+        let copied = self.inputs.iter().filter(|_| self.way == Way::Copied);
+        let copied = copied.map(|part| {
+            let name = PartName::new(&self.table.name, part.key());
+            (name, part.output.path.clone())
+        });
+        let made = self.outputs.iter();
+        copied.chain(made.map(|output| (self.name(output), output.output())))
+    }
 }
 
 impl ClusterPlan {
@@ -136,20 +174,15 @@ impl ClusterPlan {
                 Way::Copied => continue,
                 _ => checked(count).map_err(|error| error.at(&lake))?,
             };
-            let outputs = (0..count).map(|file_number| PartPlan {
-                key: PartKey {
-                    cell: group.cell,
-                    file_number,
-                },
-                source: source.path.clone(),
-                recorded_from: 0,
-                bytes: Some(source.bytes),
-                sha256: None,
-                total: Some(count),
-                in_all: None,
-                table: group.table.name.clone(),
-                layout,
-                format,
+            let outputs = (0..count).map(|file_number| {
+                let cell = group.cell;
+                let key = PartKey { cell, file_number };
+                PartPlan {
+                    source: source.path.clone(),
+                    bytes: Some(source.bytes),
+                    total: Some(count),
+                    ..PartPlan::new(key, &group.table.name, layout, format)
+                }
             });
             group.outputs = outputs.collect();
         }
@@ -182,24 +215,12 @@ impl ClusterPlan {
 
     /// The paths of the files to make, relative to the lake that is made.
     pub(super) fn paths(&self) -> BTreeMap<PartName, String> {
-        let mut paths = BTreeMap::new();
-        for group in &self.groups {
-            if group.way == Way::Copied {
-                let inputs = group.inputs.iter().map(|part| {
-                    let name = PartName::new(&group.table.name, part.key());
-                    (name, part.output.path.clone())
-                });
-                paths.extend(inputs);
-            }
-            let outputs = group.outputs.iter();
-            paths.extend(outputs.map(|output| (group.name(output), output.output())));
-        }
-        paths
+        self.groups.iter().flat_map(Group::files).collect()
     }
 
     /// The plan as the commit protocol has it: the source of every part is the manifest of the lake.
     pub(super) fn to_file(&self) -> PlanFile {
-        let tables = self.groups.iter().map(|group| plan_file::PlannedTable {
+        let tables = self.groups.iter().map(|group| PlannedTable {
             name: group.table.name.clone(),
             fields: Vec::new(),
         });
@@ -233,28 +254,9 @@ impl ClusterPlan {
     }
 
     /// What becomes of each table, in each cell, in the order of the lake.
-    pub fn tables(&self) -> impl Iterator<Item = PlannedTable<'_>> {
-        self.groups.iter().map(|group| {
-            let columns = |order: &[usize]| {
-                let names = order
-                    .iter()
-                    .map(|&column| &*group.table.columns[column].name);
-                names.collect()
-            };
-            PlannedTable {
-                name: &group.table.name,
-                cell: group.cell,
-                rows: group.rows(),
-                bytes: group.bytes(),
-                inputs: group.inputs.len(),
-                outputs: group.names().collect(),
-                order: match &group.way {
-                    Way::Copied => None,
-                    Way::Sorted(order) => Some(columns(order)),
-                    Way::Cut => Some(Vec::new()),
-                },
-            }
-        })
+    #[must_use]
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
     }
 
     /// How many files are made.
@@ -270,26 +272,6 @@ impl ClusterPlan {
             .iter()
             .fold(0, |bytes, group| bytes.saturating_add(group.bytes()))
     }
-}
-
-/// What becomes of a table, in one cell if the lake has cells.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct PlannedTable<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// The cell.
-    pub cell: Option<CellName>,
-    /// Its rows.
-    pub rows: u64,
-    /// The size of its files in the lake, in bytes.
-    pub bytes: u64,
-    /// How many files it has in the lake.
-    pub inputs: usize,
-    /// The files to make.
-    pub outputs: Vec<PartName>,
-    /// The columns that order the rows, none if they keep their order; `None` if the files are copied.
-    pub order: Option<Vec<&'a str>>,
 }
 
 /// The tables and cells of a lake, each without outputs.

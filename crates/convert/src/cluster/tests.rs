@@ -83,8 +83,10 @@ fn bytes_do_not_depend_on_memory_and_threads() {
             Location::from(out.path()),
             ClusterOptions::new(LEAST_MEMORY_COMPACT),
         );
-        let made = threads(memory.threads).unwrap();
-        let made = made.install(|| cluster_into(&context, &plan, &place, &options, memory));
+        let how = (memory.threads, false);
+        let made = make_lake(&context, &plan.trace, &place, how, |out| {
+            cluster_into(&context, &plan, out, &options, memory)
+        });
         assert_eq!(made.unwrap().converted, 14);
         tree(out.path())
     });
@@ -136,20 +138,14 @@ fn the_largest_table_with_the_key_decides_how_many_files_there_are() {
     let context = Context::new();
     let plan =
         |arrangement, files| ClusterPlan::new(&context, &request(lake.path(), arrangement, files));
-    let outputs = |plan: &ClusterPlan, name: &str| {
-        let mut tables = plan.tables();
-        tables
-            .find(|table| table.name == name)
-            .unwrap()
-            .outputs
-            .len()
-    };
+    fn group<'a>(plan: &'a ClusterPlan, name: &str) -> &'a Group {
+        let mut groups = plan.groups().iter();
+        groups.find(|group| group.table_name() == name).unwrap()
+    }
+    let outputs = |plan: &ClusterPlan, name: &str| group(plan, name).names().count();
     let by_size = plan(by_job(), FileCount::OfSize(100_000)).unwrap();
-    let usage = by_size
-        .tables()
-        .find(|table| table.name == "task_usage")
-        .unwrap();
-    let count = usize::try_from(usage.bytes.div_ceil(100_000)).unwrap();
+    let bytes = group(&by_size, "task_usage").bytes();
+    let count = usize::try_from(bytes.div_ceil(100_000)).unwrap();
     assert!(count > 1);
     for table in [
         "task_usage",
@@ -159,17 +155,13 @@ fn the_largest_table_with_the_key_decides_how_many_files_there_are() {
     ] {
         assert_eq!(outputs(&by_size, table), count, "{table}");
     }
-    let machines = by_size
-        .tables()
-        .find(|table| table.name == "machine_events")
-        .unwrap();
-    assert_eq!(machines.order, None);
+    assert_eq!(group(&by_size, "machine_events").order(), None);
     // The number is the same if only a small table is asked for.
     let mut small = request(lake.path(), by_job(), FileCount::OfSize(100_000));
     small.tables = vec!["job_events".to_owned()];
     let small = ClusterPlan::new(&context, &small).unwrap();
     assert_eq!(outputs(&small, "job_events"), count);
-    assert_eq!(small.tables().count(), 1);
+    assert_eq!(small.groups().len(), 1);
     // Without a key, each table has its own number.
     let compact = plan(Arrangement::Compact, FileCount::OfSize(100_000)).unwrap();
     assert_eq!(

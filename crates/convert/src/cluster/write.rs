@@ -11,7 +11,6 @@ use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::output::{BlockBuilder, OutputFile, OutputSettings, RowOrder, RowSource};
 use tracelake_encode::packed_rows::{RowUnpacker, key_bytes};
 use tracelake_encode::parquet_file::ParquetFile;
-use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Kind, Table};
 
 use crate::sorting::{CLASS_BYTES, Merge};
@@ -164,9 +163,8 @@ fn write_as<F: OutputFile<W>, W: Write + Send>(
         }
         RowOrder::Published => output,
     };
-    let schema = arrow_schema(table);
-    let mut file = F::create(out, table, &schema, output, order)?;
-    let mut builder = file.builder(RowSource::Rows(table), &schema, output);
+    let mut file = F::create(out, table, output, order)?;
+    let mut builder = file.builder(RowSource::Rows(table), output);
     let unpacker = RowUnpacker::new(table);
     let nearly_full = output.most_rows() * NEARLY_FULL.0 / NEARLY_FULL.1;
     let mut ended = 0;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracelake_core::part_key::{PartKey, listed};
 use tracelake_location::Location;
-use tracelake_schema::{Files, Trace};
+use tracelake_schema::{Files, Table, Trace};
 
 /// The files found in a source.
 #[derive(Debug)]
@@ -50,6 +50,16 @@ impl FoundSource {
         }
     }
 
+    /// Skips the files of some tables.
+    pub(crate) fn skip(&mut self, is_skipped: impl Fn(&FoundTable) -> bool, why: &str) {
+        let tables = self.tables.extract_if(.., |table| is_skipped(table));
+        let parts = tables.flat_map(|table| table.parts);
+        self.skipped.extend(parts.map(|part| Skipped {
+            path: part.file.path,
+            why: why.to_owned(),
+        }));
+    }
+
     /// A path with the directories above the source before it.
     pub(crate) fn whole(&self, path: &str) -> String {
         format!("{}/{path}", self.above)
@@ -90,6 +100,11 @@ pub struct FoundTable {
 }
 
 impl FoundTable {
+    /// The table of its name in a trace.
+    pub(crate) fn in_trace<'a>(&self, trace: &'a Trace) -> Option<&'a Arc<Table>> {
+        trace.table(self.name.as_deref()?)
+    }
+
     /// Its file numbers for people, such as `parts 0-2, 7`.
     pub(crate) fn numbers(&self) -> String {
         let mut keys: Vec<PartKey> = self.parts.iter().map(|part| part.key).collect();

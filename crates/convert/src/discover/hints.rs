@@ -11,35 +11,29 @@ use super::Skipped;
 use super::names::{FileName, traces_of};
 use crate::fit::exported_table;
 
-/// A kind of file whose name ends in `ending`, and what to do about it.
-struct Ending {
-    ending: &'static str,
-    is: &'static str,
-    remedy: &'static str,
-}
-
 const UNPACK: &str = "unpack it first";
 const UNFINISHED: &str = "a download that hasn't finished";
 const FINISH: &str = "finish the download";
 
-/// Endings of files that people have beside a trace, or in place of one. The first that fits holds.
-const ENDINGS: &[Ending] = &[
-    ending(".zip", "a zip archive", UNPACK),
-    ending(".7z", "a 7z archive", UNPACK),
-    ending(".rar", "a RAR archive", UNPACK),
-    ending(
+/// Endings of files that people have beside a trace, or in place of one; what each is, and what to do about it. The first
+/// that fits holds.
+const ENDINGS: &[(&str, &str, &str)] = &[
+    (".zip", "a zip archive", UNPACK),
+    (".7z", "a 7z archive", UNPACK),
+    (".rar", "a RAR archive", UNPACK),
+    (
         ".parquet",
         "Parquet",
         "no known table has a file of this name",
     ),
-    ending(".xlsx", "a spreadsheet", "use the published file"),
-    ending(".crdownload", UNFINISHED, FINISH),
-    ending(".aria2", UNFINISHED, FINISH),
-    ending(".part", UNFINISHED, FINISH),
-    ending(".partial", UNFINISHED, FINISH),
+    (".xlsx", "a spreadsheet", "use the published file"),
+    (".crdownload", UNFINISHED, FINISH),
+    (".aria2", UNFINISHED, FINISH),
+    (".part", UNFINISHED, FINISH),
+    (".partial", UNFINISHED, FINISH),
     // What `fetch` knows of such a file.
-    ending(".partial.json", UNFINISHED, FINISH),
-    ending(".gstmp", UNFINISHED, FINISH),
+    (".partial.json", UNFINISHED, FINISH),
+    (".gstmp", UNFINISHED, FINISH),
 ];
 
 /// Endings of names that may well be a table's data.
@@ -47,10 +41,6 @@ const DATA: &[&str] = &[".csv", ".json", ".tar", ".tgz"];
 
 fn is_data(lower: &str) -> bool {
     uncompressed(lower) != lower || DATA.iter().any(|ending| lower.ends_with(ending))
-}
-
-const fn ending(ending: &'static str, is: &'static str, remedy: &'static str) -> Ending {
-    Ending { ending, is, remedy }
 }
 
 /// Why a file at the top of a source is worth a warning when it isn't read; `None` for names that don't look like data.
@@ -142,9 +132,9 @@ fn what_it_is(
     directory: Option<&str>,
     trace: Option<&Arc<Trace>>,
 ) -> Option<String> {
-    let known = ENDINGS.iter().find(|known| lower.ends_with(known.ending));
-    if let Some(known) = known {
-        return Some(format!("it looks like {}; {}", known.is, known.remedy));
+    let known = ENDINGS.iter().find(|(ending, ..)| lower.ends_with(ending));
+    if let Some((_, is, remedy)) = known {
+        return Some(format!("it looks like {is}; {remedy}"));
     }
     let first = first_download(lower);
     if let Some(first) = first.filter(|first| FileName::of(first, trace).is_some()) {

@@ -17,7 +17,7 @@ use tracelake_location::{Entry, Listing, Location, LocationKind};
 use tracelake_schema::{Files, SYNTHETIC, Trace};
 use tracelake_source::is_archive_name;
 
-use names::{FileName, cell_of, stem_table, table_of, traces_of};
+use names::{FileName, NamedFile, cell_of, stem_table, table_of, traces_of};
 use search::{Search, ambiguous};
 
 pub use found::{FoundFile, FoundPart, FoundSource, FoundTable, Skipped};
@@ -110,7 +110,12 @@ fn files(source: &Location, trace: Option<&Arc<Trace>>) -> Result<FoundSource> {
     };
     search.take_all(None, entries)?;
     let mut found = search.found;
-    skip_nameless(&mut found);
+    // Parts that no directory gives a table, where there are tables beside them.
+    let is_named = |table: &FoundTable| table.name.is_some();
+    if found.tables.iter().any(is_named) || !found.archives.is_empty() {
+        let why = "it is not in the directory of a table";
+        found.skip(|table| !is_named(table), why);
+    }
     complete(found, source, trace)
 }
 
@@ -223,23 +228,6 @@ fn missing(source: &Location) -> Error {
         .because(std::io::Error::from(std::io::ErrorKind::NotFound))
 }
 
-/// Skips parts that no directory gives a table, where there are tables beside them.
-fn skip_nameless(found: &mut FoundSource) {
-    let named = found.tables.iter().any(|table| table.name.is_some());
-    if !named && found.archives.is_empty() {
-        return;
-    }
-    let tables = std::mem::take(&mut found.tables);
-    let (named, nameless): (Vec<_>, Vec<_>) =
-        tables.into_iter().partition(|table| table.name.is_some());
-    found.tables = named;
-    let parts = nameless.into_iter().flat_map(|table| table.parts);
-    found.skipped.extend(parts.map(|part| Skipped {
-        path: part.file.path,
-        why: "it is not in the directory of a table".to_owned(),
-    }));
-}
-
 /// A single file; its name, or that of its directory, says which table it is of.
 fn one_file(
     source: &Location,
@@ -266,8 +254,7 @@ fn one_file(
         bytes,
     };
     let directory = whole.parent().and_then(|parent| table_of(&parent, trace));
-    let mut is_parquet = false;
-    let (table, files, number, total) = match FileName::of(&found.whole(name), trace) {
+    let named = match FileName::of(&found.whole(name), trace) {
         Some(FileName::ParquetZip) => {
             found.alone = false;
             let mut search = Search {
@@ -287,34 +274,11 @@ fn one_file(
             found.archives.push((file, Some(trace)));
             return Ok(found);
         }
-        Some(FileName::Part { number, total }) => (directory, Files::Parts, number, Some(total)),
-        Some(FileName::Shard {
-            table,
-            number,
-            is_parquet: found,
-        }) => {
-            is_parquet = found;
-            (Some(table), Files::Shards, number, None)
-        }
-        Some(FileName::Named {
-            table,
-            number,
-            total,
-            is_parquet: found,
-        }) => {
-            is_parquet = found;
-            (Some(table), Files::Named, number, total)
-        }
         Some(FileName::Ambiguous(reason)) => return Err(ambiguous(source, reason)),
-        Some(FileName::Whole { table }) => (Some(table), Files::Whole, 0, None),
-        Some(FileName::Only {
-            table,
-            files,
-            is_parquet: found,
-        }) => {
-            is_parquet = found;
-            (Some(table), files, 0, Some(1))
-        }
+        Some(FileName::File(named)) => NamedFile {
+            table: named.table.or(directory),
+            ..named
+        },
         None if is_archive_name(name) => {
             found.archives.push((file, None));
             return Ok(found);
@@ -324,24 +288,23 @@ fn one_file(
             return Err(Error::new(ErrorKind::Failed, reason).at(source));
         }
         // A file with any other name is the only part.
-        None => {
-            is_parquet = names::is_parquet(name);
-            (
-                directory.or_else(|| stem_table(name, trace)),
-                Files::Parts,
-                0,
-                Some(1),
-            )
-        }
+        None => NamedFile {
+            table: directory.or_else(|| stem_table(name, trace)),
+            files: Files::Parts,
+            number: 0,
+            total: Some(1),
+            is_parquet: names::is_parquet(name),
+            is_only: true,
+        },
     };
     found.tables.push(FoundTable {
-        name: table,
-        files,
-        is_parquet,
+        name: named.table,
+        files: named.files,
+        is_parquet: named.is_parquet,
         parts: vec![FoundPart {
             file,
-            key: number.into(),
-            total,
+            key: named.number.into(),
+            total: named.total,
         }],
     });
     Ok(found)

@@ -26,35 +26,43 @@ pub(super) fn is_parquet(name: &str) -> bool {
 /// The meaning of a file's name.
 #[derive(Debug, PartialEq)]
 pub(super) enum FileName {
-    /// `part-00017-of-00500.csv.gz`, of the table that its directory is named after.
-    Part { number: u32, total: u32 },
-    /// `<table>-000000000017.json.gz`, or `.parquet.gz`.
-    Shard {
-        table: String,
-        number: u32,
-        is_parquet: bool,
-    },
-    /// `<table>.csv.gz`, `<table>.tar.gz`, of a table that is published so.
-    Whole { table: String },
-    /// `<table>.csv.gz`, of a table that is published in parts or shards: its only part.
-    Only {
-        table: String,
-        files: Files,
-        is_parquet: bool,
-    },
-    /// A name that fits a pattern of a described table.
-    Named {
-        table: String,
-        number: u32,
-        total: Option<u32>,
-        is_parquet: bool,
-    },
+    /// A file of one table.
+    File(NamedFile),
     /// A name that patterns take apart in several ways; why that is so.
     Ambiguous(String),
     /// An archive of all tables.
     Archive(Arc<Trace>),
     /// A zip archive of Parquet files, which are parts.
     ParquetZip,
+}
+
+/// A file of one table, as its name says.
+#[derive(Debug, PartialEq)]
+pub(super) struct NamedFile {
+    /// `None` for the table that its directory is named after.
+    pub(super) table: Option<String>,
+    pub(super) files: Files,
+    /// 0 for a file with all rows of its table.
+    pub(super) number: u32,
+    /// How many files the table has, if the name says it.
+    pub(super) total: Option<u32>,
+    pub(super) is_parquet: bool,
+    /// Whether it is the only part of a table that is published in parts or shards.
+    pub(super) is_only: bool,
+}
+
+impl NamedFile {
+    /// `<table>.csv.gz`, `<table>.tar.gz`, of a table that is published so.
+    fn whole(table: &Table) -> Self {
+        Self {
+            table: Some(table.name.clone()),
+            files: Files::Whole,
+            number: 0,
+            total: None,
+            is_parquet: false,
+            is_only: false,
+        }
+    }
 }
 
 impl FileName {
@@ -65,7 +73,14 @@ impl FileName {
             return Some(named);
         }
         if let Some((number, total)) = part_name(name) {
-            return Some(Self::Part { number, total });
+            return Some(Self::File(NamedFile {
+                table: None,
+                files: Files::Parts,
+                number,
+                total: Some(total),
+                is_parquet: false,
+                is_only: false,
+            }));
         }
         for trace in traces(name, trace) {
             if let Some(archive) = archive_of(trace, name) {
@@ -75,13 +90,12 @@ impl FileName {
                         Self::ParquetZip
                     }
                     None => Self::Archive(Arc::clone(trace)),
-                    Some(table) => Self::Whole {
-                        table: table.name.to_owned(),
-                    },
+                    Some(table) => Self::File(NamedFile::whole(table)),
                 });
             }
         }
-        tables(name, trace).find_map(|table| {
+        let mut tables = tables(name, trace);
+        let file = tables.find_map(|table| {
             let rest = name.strip_prefix(&*table.name)?;
             let extension = table.syntax.extension();
             let ends_in = |rest: &str, extension: &str| {
@@ -89,32 +103,34 @@ impl FileName {
             };
             let of_text = |rest: &str| ends_in(rest, extension);
             let of_parquet = |rest: &str| table.is_published_as_parquet() && ends_in(rest, PARQUET);
-            let name = table.name.to_owned();
+            let whole = NamedFile::whole(table);
             match table.files {
-                Files::Whole if of_text(rest) || is_archive_ending(rest, extension) => {
-                    Some(Self::Whole { table: name })
-                }
+                Files::Whole if of_text(rest) || is_archive_ending(rest, extension) => Some(whole),
                 Files::Parts | Files::Shards if of_text(rest) || of_parquet(rest) => {
-                    Some(Self::Only {
-                        table: name,
+                    Some(NamedFile {
                         files: table.files,
+                        total: Some(1),
                         is_parquet: of_parquet(rest),
+                        is_only: true,
+                        ..whole
                     })
                 }
                 Files::Shards => {
                     let rest = rest.strip_prefix('-')?;
-                    let (number, _) = rest.split_once('.')?;
-                    let file_number = digits(number)?;
-                    let rest = &rest[number.len()..];
-                    (of_text(rest) || of_parquet(rest)).then_some(Self::Shard {
-                        table: name,
-                        number: file_number,
+                    let (text, _) = rest.split_once('.')?;
+                    let number = digits(text)?;
+                    let rest = &rest[text.len()..];
+                    (of_text(rest) || of_parquet(rest)).then_some(NamedFile {
+                        files: table.files,
+                        number,
                         is_parquet: of_parquet(rest),
+                        ..whole
                     })
                 }
                 _ => None,
             }
-        })
+        });
+        file.map(Self::File)
     }
 }
 
@@ -146,24 +162,19 @@ pub fn published_file(path: &str, trace: &Arc<Trace>) -> Option<PublishedFile> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let of_directory = || trace.table(directory.rsplit('/').next().unwrap_or_default());
     let (table, number, is_parquet) = match FileName::of(path, Some(trace))? {
-        FileName::Part { number, .. } => (Some(of_directory()?.name.clone()), Some(number), false),
-        FileName::Shard {
-            table,
-            number,
-            is_parquet,
+        // No published file has such a name.
+        FileName::File(NamedFile { is_only: true, .. }) | FileName::Ambiguous(_) => return None,
+        FileName::File(file) => {
+            let table = match file.table {
+                Some(table) => table,
+                None => of_directory()?.name.clone(),
+            };
+            let number = (file.files != Files::Whole).then_some(file.number);
+            (Some(table), number, file.is_parquet)
         }
-        | FileName::Named {
-            table,
-            number,
-            is_parquet,
-            ..
-        } => (Some(table), Some(number), is_parquet),
-        FileName::Whole { table } => (Some(table), None, false),
         FileName::Archive(_) | FileName::ParquetZip => {
             (archive_of(trace, name)?.table.clone(), None, false)
         }
-        // No published file has such a name.
-        FileName::Only { .. } | FileName::Ambiguous(_) => return None,
     };
     let of_two_forms = table
         .as_ref()
@@ -220,15 +231,14 @@ fn named(path: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
             _ => continue,
         };
         let meaning = match &claims[..] {
-            [] if table.files == Files::Whole => FileName::Whole {
-                table: table.name.to_owned(),
-            },
+            [] if table.files == Files::Whole => NamedFile::whole(table),
             [] => continue,
-            [claim] => FileName::Named {
-                table: table.name.to_owned(),
+            [claim] => NamedFile {
+                files: table.files,
                 number: claim.number,
                 total: claim.total,
                 is_parquet: table.syntax == Syntax::Parquet,
+                ..NamedFile::whole(table)
             },
             [..] => {
                 let reason = format!("its name fits the names of {} in several ways", table.name);
@@ -240,7 +250,7 @@ fn named(path: &str, trace: Option<&Arc<Trace>>) -> Option<FileName> {
             return Some(FileName::Ambiguous(reason));
         }
         if found.is_none() {
-            (found, first) = (Some(meaning), &table.name);
+            (found, first) = (Some(FileName::File(meaning)), &table.name);
         }
     }
     found
@@ -310,8 +320,8 @@ fn digits(text: &str) -> Option<u32> {
 pub(super) fn traces_of(name: &str) -> Vec<&'static str> {
     let is_of = |trace: &&Arc<Trace>| {
         let file = FileName::of(name, Some(*trace));
-        let is_named = file.is_some_and(|file| !matches!(file, FileName::Part { .. }));
-        is_named || is_table(name, Some(*trace))
+        let is_part = |file| matches!(file, FileName::File(NamedFile { table: None, .. }));
+        file.is_some_and(|file| !is_part(file)) || is_table(name, Some(*trace))
     };
     let traces = TRACES.of_file(name).filter(is_of);
     traces.map(|trace| &*trace.name).collect()

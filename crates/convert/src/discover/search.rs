@@ -9,7 +9,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::{CellName, PartKey};
 use tracelake_location::pieces::{piece_of, pieces};
 use tracelake_location::{Entry, Listing, Location, LocationKind};
-use tracelake_schema::{Files, SYNTHETIC, Trace};
+use tracelake_schema::{SYNTHETIC, Trace};
 use tracelake_source::zipped_files;
 
 use super::names::{FileName, cell_of, is_table, leads_to_files};
@@ -256,44 +256,10 @@ impl Search<'_> {
         directory: Option<&str>,
     ) -> Result<()> {
         let name = path.rsplit('/').next().unwrap_or(&path);
-        // A table's directory holds files of that table.
-        let fits = |table: &str| directory.is_none_or(|directory| directory == table);
-        let mut is_parquet = false;
-        let (table, files, number, total) = match FileName::of(&self.found.whole(&path), self.trace)
-        {
-            Some(FileName::Part { number, total }) => (
-                directory.map(str::to_owned),
-                Files::Parts,
-                number,
-                Some(total),
-            ),
-            Some(FileName::Shard {
-                table,
-                number,
-                is_parquet: found,
-            }) if fits(&table) => {
-                is_parquet = found;
-                (Some(table), Files::Shards, number, None)
-            }
-            Some(FileName::Named {
-                table,
-                number,
-                total,
-                is_parquet: found,
-            }) if fits(&table) => {
-                is_parquet = found;
-                (Some(table), Files::Named, number, total)
-            }
+        let named = match FileName::of(&self.found.whole(&path), self.trace) {
             Some(FileName::Ambiguous(reason)) => {
                 return Err(ambiguous(&self.source.join(&path), reason));
             }
-            Some(FileName::Whole { table }) if fits(&table) => (Some(table), Files::Whole, 0, None),
-            // A Parquet file beside a source may be anyone's, unless its name is a publisher's.
-            Some(FileName::Only {
-                table,
-                files,
-                is_parquet: false,
-            }) if fits(&table) => (Some(table), files, 0, Some(1)),
             Some(FileName::Archive(trace)) => {
                 let file = self.file(path, kind)?;
                 self.found.archives.push((file, Some(trace)));
@@ -303,41 +269,40 @@ impl Search<'_> {
                 let archive = self.file(path, kind)?;
                 return self.take_zipped(&archive.path, cell);
             }
-            Some(FileName::Only {
-                is_parquet: true, ..
-            }) => {
-                let why = hints::why_skipped(self.source, &path, directory, self.trace);
-                self.skip(path, why);
-                return Ok(());
-            }
-            Some(_) => {
-                let why = hints::why_elsewhere(name);
-                self.skip(path, why);
-                return Ok(());
-            }
-            None => {
+            // A Parquet file beside a source may be anyone's, unless its name is a publisher's.
+            Some(FileName::File(named)) if !(named.is_only && named.is_parquet) => named,
+            _ => {
                 let why = hints::why_skipped(self.source, &path, directory, self.trace);
                 self.skip(path, why);
                 return Ok(());
             }
         };
+        // A table's directory holds files of that table.
+        let table = named.table.or_else(|| directory.map(str::to_owned));
+        if directory.is_some() && table.as_deref() != directory {
+            let why = hints::why_elsewhere(name);
+            self.skip(path, why);
+            return Ok(());
+        }
         let part = FoundPart {
             file: self.file(path, kind)?,
             key: PartKey {
                 cell,
-                file_number: number,
+                file_number: named.number,
             },
-            total,
+            total: named.total,
         };
         let tables = &mut self.found.tables;
         match tables.iter_mut().find(|known| {
-            known.name == table && known.files == files && known.is_parquet == is_parquet
+            known.name == table
+                && known.files == named.files
+                && known.is_parquet == named.is_parquet
         }) {
             Some(known) => known.parts.push(part),
             None => tables.push(FoundTable {
                 name: table,
-                files,
-                is_parquet,
+                files: named.files,
+                is_parquet: named.is_parquet,
                 parts: vec![part],
             }),
         }

@@ -1,29 +1,26 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array};
-use arrow_schema::{DataType, Field, Schema};
 use tracelake_core::options::Codec;
 use tracelake_core::settings::Settings;
 use tracelake_encode::arrow_file::ArrowFile;
 use tracelake_encode::output::{OutputFile, OutputSettings, RowOrder};
-use tracelake_schema::TRACES;
+use tracelake_schema::arrow::arrow_schema;
+use tracelake_schema::{Column, Kind, Table};
 
 use super::*;
 
 fn arrow_file(codec: Codec) -> Vec<u8> {
-    let fields = ["a", "time"].map(|name| Field::new(name, DataType::Int64, true));
-    let schema: SchemaRef = Arc::new(Schema::new(fields.to_vec()));
+    let columns = ["a", "time"].map(|name| Column::plain(name, Kind::Integer));
+    let table = &Table::plain("t", columns);
     let mut settings = Settings::default();
     (settings.format, settings.compression) = (Format::Arrow, codec);
     let output = OutputSettings::of(&settings).unwrap();
-    // The columns are those of the schema, whatever the table.
-    let table = &TRACES.iter().next().unwrap().tables[0];
-    let mut file =
-        ArrowFile::create(Vec::new(), table, &schema, output, RowOrder::Published).unwrap();
+    let mut file = ArrowFile::create(Vec::new(), table, output, RowOrder::Published).unwrap();
     for values in [[Some(3), None], [Some(-1), Some(9)]] {
         let times: Arc<dyn Array> = Arc::new(Int64Array::from(values.to_vec()));
         let zeros: Arc<dyn Array> = Arc::new(Int64Array::from(vec![0; 2]));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![zeros, times]).unwrap();
+        let batch = RecordBatch::try_new(arrow_schema(table), vec![zeros, times]).unwrap();
         file.write(batch).unwrap();
     }
     file.finish().unwrap()

@@ -12,7 +12,6 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use tracelake_core::error::Result;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Accepted, Format};
@@ -63,7 +62,6 @@ const CHUNKS_IN_A_TURN: usize = 32;
 pub fn convert_part<W: Write + Send>(
     rows: PartRows<'_, '_>,
     order: &FieldOrder,
-    schema: &SchemaRef,
     output: OutputSettings,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
@@ -73,21 +71,20 @@ pub fn convert_part<W: Write + Send>(
         Format::Parquet => convert_as::<ParquetFile<W>, W>,
         Format::Arrow => convert_as::<ArrowFile<W>, W>,
     };
-    convert(rows, order, schema, output, out, on_bad_row, progress)
+    convert(rows, order, output, out, on_bad_row, progress)
 }
 
 fn convert_as<F: OutputFile<W>, W: Write + Send>(
     rows: PartRows<'_, '_>,
     order: &FieldOrder,
-    schema: &SchemaRef,
     output: OutputSettings,
     out: W,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<(Converted, W)> {
-    let mut file = F::create(out, &order.table, schema, output, RowOrder::Published)?;
+    let mut file = F::create(out, &order.table, output, RowOrder::Published)?;
     let mut reader = rows.blocks(order, on_bad_row, progress, |source| {
-        file.builder(source, schema, output)
+        file.builder(source, output)
     });
     let mut block = reader.fill()?;
     while let Some(full) = block {
@@ -109,14 +106,13 @@ fn convert_as<F: OutputFile<W>, W: Write + Send>(
 pub(crate) fn read_batches(
     rows: PartRows<'_, '_>,
     order: &FieldOrder,
-    schema: &SchemaRef,
     batch_rows: usize,
     on_batch: &mut dyn FnMut(RecordBatch) -> Result<()>,
     on_bad_row: &mut (dyn FnMut(&BadRow<'_>) -> Result<()> + Send),
     progress: &mut ReadProgress,
 ) -> Result<Converted> {
     let mut reader = rows.blocks(order, on_bad_row, progress, |_| {
-        BatchBuilder::new(&order.table, schema, batch_rows)
+        BatchBuilder::new(&order.table, batch_rows)
     });
     while let Some(block) = reader.fill()? {
         on_batch(block)?;

@@ -7,7 +7,7 @@ use tracelake_core::part_key::{CellName, of_cell};
 use tracelake_schema::{Cells, Files, Trace, cell_name};
 
 use super::Request;
-use crate::discover::{FoundPart, FoundSource, FoundTable, Skipped};
+use crate::discover::{FoundPart, FoundSource, FoundTable};
 
 /// Gives each part the cell that it is of. The parts of a source have a cell each, or none has one.
 ///
@@ -31,7 +31,8 @@ pub(super) fn give_cells(request: &Request, found: &mut FoundSource, trace: &Tra
         set_cell(found, None);
         return Ok(());
     }
-    skip_whole(found);
+    let why = "it is not published by cell; convert it into a separate lake";
+    found.skip(|table| !is_by_cell(table), why);
     if let Some(asked) = asked {
         choose(request, found, cells, asked)?;
     }
@@ -83,20 +84,6 @@ fn known_cell(name: &str, trace: &Trace) -> Result<CellName> {
         let known = format!("its cells are {}", cells.names.join(", "));
         Error::new(ErrorKind::Usage, reason).hint(known)
     })
-}
-
-/// Skips tables that are published in one file for all cells.
-fn skip_whole(found: &mut FoundSource) {
-    let tables = std::mem::take(&mut found.tables);
-    let (whole, by_cell): (Vec<_>, Vec<_>) = tables
-        .into_iter()
-        .partition(|table| table.files == Files::Whole);
-    found.tables = by_cell;
-    let parts = whole.into_iter().flat_map(|table| table.parts);
-    found.skipped.extend(parts.map(|part| Skipped {
-        path: part.file.path,
-        why: "it is not published by cell; convert it into a separate lake".to_owned(),
-    }));
 }
 
 /// Makes the parts those of one cell: of directories of several cells, this takes one.

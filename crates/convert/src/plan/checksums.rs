@@ -54,8 +54,7 @@ pub(super) fn listed_zips(
     checksums: Option<&Checksums>,
 ) -> Vec<(String, Digest)> {
     let zips = source.found.zips.iter().filter_map(|zip| {
-        let listed = checksums.and_then(|sums| sums.of("", zip));
-        let digest = listed.or_else(|| described_sha256(request, &source.trace, zip))?;
+        let digest = listed_sha256(request, &source.trace, checksums, ("", zip))?;
         Some((zip.clone(), digest))
     });
     zips.collect()
@@ -84,9 +83,16 @@ pub fn check_sha256(path: &Location, expected: Digest, found: Digest) -> Result<
     .hint("download it again, or pass --checksums none to skip this check"))
 }
 
-/// The SHA-256 that the description of the trace gives for a file, unless digests aren't wanted.
-pub(super) fn described_sha256(request: &Request, trace: &Trace, path: &str) -> Option<Digest> {
+/// The SHA-256 that is known of a file in a directory: by the checksums, or else by the description of the trace unless
+/// digests aren't wanted.
+pub(super) fn listed_sha256(
+    request: &Request,
+    trace: &Trace,
+    checksums: Option<&Checksums>,
+    (directory, path): (&str, &str),
+) -> Option<Digest> {
     let is_wanted = !matches!(request.checksums, ChecksumSource::None);
-    let known = || discover::described_sha256(trace, path);
-    is_wanted.then(known).flatten()
+    let described = || discover::described_sha256(trace, path);
+    let listed = checksums.and_then(|sums| sums.of(directory, path));
+    listed.or_else(|| is_wanted.then(described).flatten())
 }

@@ -9,11 +9,10 @@ use tracelake_schema::{Files, Trace};
 
 use super::archives::{may_hold, missing_members};
 use super::cells;
-use super::checksums::{described_sha256, is_in_zip};
+use super::checksums::{is_in_zip, listed_sha256};
 use super::parts::plan_table;
 use super::recognised::Recognised;
 use super::request::Request;
-use super::table_index::TableIndex;
 use super::tables::{PartPlan, StreamPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundFile, FoundSource, FoundTable};
@@ -41,21 +40,19 @@ pub(super) fn choose(
         ..
     } = source;
     let mut chosen = Chosen::default();
-    let mut archived: Vec<Vec<TableIndex>> = vec![Vec::new(); found.archives.len()];
-    for (index, table) in TableIndex::published(trace) {
-        let is_wanted =
-            request.tables.is_empty() || request.tables.iter().any(|name| *name == table.name);
-        if !is_wanted {
+    let mut archived: Vec<Vec<String>> = vec![Vec::new(); found.archives.len()];
+    for table in &trace.tables {
+        if !request.wants(&table.name) {
             continue;
         }
         match source.of(table) {
             Some(here) if here.files == Files::Whole => {
                 let file = the_only(found, here)?;
-                chosen
-                    .streams
-                    .push(stream(request, trace, file, vec![index], checksums));
+                let tables = vec![table.name.clone()];
+                let planned = stream(request, trace, file, tables, checksums);
+                chosen.streams.push(planned);
                 let order = FieldOrder::built_in(table, &trace.name);
-                chosen.tables.push(TablePlan::whole(index, order));
+                chosen.tables.push(TablePlan::whole(order));
             }
             Some(here) => {
                 let order = match schema_csv {
@@ -63,7 +60,7 @@ pub(super) fn choose(
                     None => FieldOrder::built_in(table, &trace.name),
                 };
                 chosen.absent.extend(cells::lacking(found, here));
-                let planned = plan_table(request, (found, trace), here, index, order, checksums)?;
+                let planned = plan_table(request, (found, trace), here, order, checksums)?;
                 if planned.parts.is_empty() {
                     warnings.push(format!(
                         "{} has none of the selected parts; it has {}",
@@ -81,9 +78,9 @@ pub(super) fn choose(
                     chosen.absent.push(table.name.to_owned());
                     continue;
                 };
-                tables.push(index);
+                tables.push(table.name.clone());
                 let order = FieldOrder::built_in(table, &trace.name);
-                chosen.tables.push(TablePlan::whole(index, order));
+                chosen.tables.push(TablePlan::whole(order));
             }
         }
     }
@@ -95,7 +92,7 @@ pub(super) fn choose(
         // Nothing is wanted of an archive whose tables aren't selected.
         if !tables.is_empty() {
             let planned = chosen.tables.iter_mut();
-            let held = planned.filter(|table| tables.contains(&table.index));
+            let held = planned.filter(|table| tables.contains(&table.order.table.name));
             missing_members(context, request, found, file, held.collect())?;
             chosen
                 .streams
@@ -126,10 +123,8 @@ impl Chosen {
 }
 
 pub(super) fn nothing_selected(request: &Request, source: &Recognised) -> Error {
-    let is_wanted =
-        |name: &str| request.tables.is_empty() || request.tables.iter().any(|n| n == name);
     let tables = source.found.tables.iter().filter_map(|table| {
-        let name = table.name.as_deref().filter(|name| is_wanted(name))?;
+        let name = table.name.as_deref().filter(|name| request.wants(name))?;
         Some(format!("{name} has {}", table.numbers()))
     });
     let tables: Vec<String> = tables.collect();
@@ -156,16 +151,13 @@ fn stream(
     request: &Request,
     trace: &Trace,
     file: &FoundFile,
-    tables: Vec<TableIndex>,
+    tables: Vec<String>,
     checksums: Option<&Checksums>,
 ) -> StreamPlan {
-    let sha256 = checksums
-        .and_then(|sums| sums.of("", &file.path))
-        .or_else(|| described_sha256(request, trace, &file.path));
     StreamPlan {
         source: file.path.clone(),
         bytes: file.bytes,
-        sha256,
+        sha256: listed_sha256(request, trace, checksums, ("", &file.path)),
         tables,
         part_rows: request.part_rows(),
     }
@@ -173,11 +165,9 @@ fn stream(
 
 impl TablePlan {
     /// A table whose parts are known when its file is read.
-    fn whole(index: TableIndex, order: FieldOrder) -> Self {
+    fn whole(order: FieldOrder) -> Self {
         Self {
-            index,
             is_parquet: false,
-            schema: tracelake_schema::arrow::arrow_schema(&order.table),
             order,
             parts: Vec::new(),
             missing: Vec::new(),

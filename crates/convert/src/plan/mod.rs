@@ -11,7 +11,6 @@ mod recognised;
 mod request;
 mod selection;
 mod shards;
-mod table_index;
 mod tables;
 
 use std::borrow::Cow;
@@ -32,12 +31,11 @@ use tracelake_location::Location;
 use tracelake_schema::{Derived, Files, TRACES, Trace};
 use tracelake_source::Member;
 
-use crate::discover::{FoundFile, FoundPart, FoundSource};
+use crate::discover::FoundSource;
 
 use archives::fit_archives;
 use checksums::{is_in_zip, listed_zips, read_checksums};
 use choose::{choose, nothing_selected};
-use parts::part_plan;
 use recognised::{Recognised, check_tables};
 use selection::Selection;
 
@@ -48,7 +46,6 @@ pub use request::{ChecksumSource, PartSet, Request};
 pub use selection::time_bounds;
 pub(crate) use selection::unknown_key;
 pub use shards::Shard;
-pub use table_index::TableIndex;
 pub use tables::{PARTS_LIMIT, PartPlan, StreamPlan, TablePlan};
 
 /// The work to do: every input, every output, nothing left to decide.
@@ -123,18 +120,17 @@ impl Plan {
             .is_none_or(|parts| parts.contains(number))
     }
 
-    /// The stream that holds a table, if one does.
+    /// The stream that holds the table of this name, if one does.
     #[must_use]
-    pub fn stream_of(&self, table: TableIndex) -> Option<&StreamPlan> {
-        self.streams
-            .iter()
-            .find(|stream| stream.tables.contains(&table))
+    pub fn stream_of(&self, table: &str) -> Option<&StreamPlan> {
+        let mut streams = self.streams.iter();
+        streams.find(|stream| stream.tables.iter().any(|name| name == table))
     }
 
     /// The tables that a stream holds or may hold, in order.
     pub fn tables_of(&self, stream: &StreamPlan) -> impl Iterator<Item = &TablePlan> {
         let tables = self.tables.iter();
-        tables.filter(|table| stream.tables.contains(&table.index))
+        tables.filter(|table| stream.tables.contains(&table.order.table.name))
     }
 
     /// The table whose text a member of an archive is, and the number of the part if its name says it.
@@ -163,17 +159,8 @@ impl Plan {
 
     /// A part that a file is cut into, which isn't named.
     fn cut_of(&self, table: &str, key: PartKey) -> PartPlan {
-        let file = FoundFile {
-            path: String::new(),
-            bytes: None,
-        };
-        let part = FoundPart {
-            file,
-            key,
-            total: None,
-        };
-        let place = (self.origin.options.layout, self.output.format());
-        part_plan(place, table, &part, 0, None)
+        let layout = self.origin.options.layout;
+        PartPlan::new(key, table, layout, self.output.format())
     }
 }
 

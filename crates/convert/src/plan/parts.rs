@@ -3,17 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use tracelake_core::digest::Digest;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::field_order::FieldOrder;
-use tracelake_core::options::{Format, Layout};
 use tracelake_core::part_key::{CellName, PartKey, listed, of_cell};
 use tracelake_core::words::{first_few, several};
 use tracelake_schema::{Table, Trace};
 
-use super::checksums::described_sha256;
+use super::checksums::listed_sha256;
 use super::request::Request;
-use super::table_index::TableIndex;
 use super::tables::{PARTS_LIMIT, PartPlan, TablePlan};
 use crate::discover::checksums::Checksums;
 use crate::discover::{FoundPart, FoundSource, FoundTable};
@@ -23,7 +20,6 @@ pub(super) fn plan_table(
     request: &Request,
     (found, trace): (&FoundSource, &Trace),
     here: &FoundTable,
-    index: TableIndex,
     order: FieldOrder,
     checksums: Option<&Checksums>,
 ) -> Result<TablePlan> {
@@ -56,6 +52,7 @@ pub(super) fn plan_table(
         let part_alone = std::slice::from_ref(part);
         Counted::of(found, &table, here.is_parquet, part_alone).alone(part)
     });
+    let (layout, format) = (request.settings.layout, request.settings.format);
     let parts = here
         .parts
         .iter()
@@ -67,21 +64,20 @@ pub(super) fn plan_table(
                 Some(slash) => (slash + 1, ""),
                 None => (0, &*table.name),
             };
-            let sha256 = checksums
-                .and_then(|sums| sums.of(directory, path))
-                .or_else(|| described_sha256(request, trace, path));
-            let place = (request.settings.layout, request.settings.format);
-            let mut planned = part_plan(place, &table.name, part, recorded_from, sha256);
-            planned.in_all = in_all;
-            planned
+            PartPlan {
+                source: path.clone(),
+                recorded_from,
+                bytes: part.file.bytes,
+                sha256: listed_sha256(request, trace, checksums, (directory, path)),
+                total: part.total,
+                in_all,
+                ..PartPlan::new(part.key, &table.name, layout, format)
+            }
         });
     let parts = parts.collect();
-    let schema = tracelake_schema::arrow::arrow_schema(&table);
     Ok(TablePlan {
-        index,
         is_parquet: here.is_parquet,
         order,
-        schema,
         parts,
         missing,
         notes,
@@ -208,28 +204,6 @@ impl<'a> Counted<'a> {
                 ),
             },
         )
-    }
-}
-
-/// Plans a part; the path of its source as the lake records it begins at `recorded_from`.
-pub(super) fn part_plan(
-    (layout, format): (Layout, Format),
-    table: &str,
-    part: &FoundPart,
-    recorded_from: usize,
-    sha256: Option<Digest>,
-) -> PartPlan {
-    PartPlan {
-        key: part.key,
-        source: part.file.path.clone(),
-        recorded_from,
-        bytes: part.file.bytes,
-        sha256,
-        total: part.total,
-        in_all: None,
-        table: table.to_owned(),
-        layout,
-        format,
     }
 }
 

@@ -13,7 +13,7 @@ use tracelake_source::Magic;
 
 use crate::bad_row::ARRAY;
 use crate::discover::schema_csv::SchemaCsv;
-use crate::discover::{FoundSource, FoundTable, archive_of, draft_it};
+use crate::discover::{FoundPart, FoundSource, FoundTable, archive_of, draft_it};
 use crate::fit::{Fit, Head, Level, exported_table, fit};
 use crate::lake_file::{Writer, read_footer, source_damaged};
 
@@ -75,7 +75,10 @@ fn table_of_rows(
     };
     let candidates = Candidates::of(traces, &head);
     match &request.trace {
-        None => candidates.only(&file, &head),
+        None => {
+            let name = candidates.sure().map(str::to_owned);
+            name.ok_or_else(|| candidates.ask(None, &file, &head))
+        }
         Some(asked) => {
             let is_built_in = asked.description.is_none();
             let others = if is_built_in {
@@ -177,17 +180,6 @@ impl<'a> Candidates<'a> {
         is_sure.then_some(name)
     }
 
-    /// The table of a file whose trace isn't known.
-    fn only(&self, file: &Location, head: &Head) -> Result<String> {
-        if let Some(name) = self.sure() {
-            return Ok(name.to_owned());
-        }
-        match self.0.is_empty() {
-            true => Err(none_fits(None, file, head)),
-            false => Err(self.ask(file, head)),
-        }
-    }
-
     /// The table of a file whose trace was named: values needn't prove it, unless they prove that it's another one.
     fn only_of(
         &self,
@@ -217,14 +209,16 @@ impl<'a> Candidates<'a> {
         let names: BTreeSet<&str> = self.best().iter().map(|one| &*one.table.name).collect();
         match (self.0.first(), names.len()) {
             (Some(best), 1) => Ok(best.table.name.clone()),
-            (Some(_), _) => Err(self.ask(file, head)),
-            (None, _) => Err(none_fits(Some(asked), file, head)),
+            _ => Err(self.ask(Some(asked), file, head)),
         }
     }
 
     /// The error for a file that could be of a table, or of none.
-    fn ask(&self, file: &Location, head: &Head) -> Error {
-        let (first, best) = (&self.0[0], named(self.best()));
+    fn ask(&self, asked: Option<&Arc<Trace>>, file: &Location, head: &Head) -> Error {
+        let Some(first) = self.0.first() else {
+            return none_fits(asked, file, head);
+        };
+        let best = named(self.best());
         let rows = match head.lines() {
             1 => "its only row fits".to_owned(),
             lines => format!("its first {} fit", several(lines as u64, "row")),
@@ -399,10 +393,10 @@ pub(super) fn recognise(
     if families(&candidates).len() > 1 {
         // The name of the file decides where its rows don't.
         let named = |trace: &&'static Arc<Trace>| {
-            found
-                .tables
-                .iter()
-                .all(|table| files_of(trace, table) == Some(table.files))
+            found.tables.iter().all(|table| {
+                let known = table.in_trace(trace);
+                known.is_some_and(|known| known.files == table.files)
+            })
         };
         if candidates.iter().any(&named) {
             candidates.retain(|trace| named(trace));
@@ -428,32 +422,22 @@ pub(super) fn recognise(
 }
 
 fn has_tables(trace: &Trace, found: &FoundSource) -> bool {
-    let has = |table: &FoundTable| match files_of(trace, table) {
-        Some(_) if table.is_parquet && !has_parquet(trace, table) => false,
-        Some(_) if table.files == Files::Named => has_names(trace, found, table),
-        Some(files) => found.alone || files == table.files,
-        None => false,
+    let has = |table: &FoundTable| {
+        let Some(known) = table.in_trace(trace) else {
+            return false;
+        };
+        let is_named = |part: &FoundPart| {
+            let path = found.whole(&part.file.path);
+            !known.naming.claims(&path).is_empty()
+        };
+        let fits = match table.files {
+            // Another trace may have a table with the same name.
+            Files::Named => known.files == Files::Named && table.parts.iter().all(is_named),
+            files => found.alone || known.files == files,
+        };
+        fits && (!table.is_parquet || known.is_published_as_parquet())
     };
     found.tables.iter().all(has)
-}
-
-/// Whether a trace publishes a table as Parquet.
-fn has_parquet(trace: &Trace, found: &FoundTable) -> bool {
-    let known = found.name.as_deref().and_then(|name| trace.table(name));
-    known.is_some_and(|table| table.is_published_as_parquet())
-}
-
-/// Whether the files of a table that was found by their names have names of this trace's table: another trace may have
-/// a table with the same name.
-fn has_names(trace: &Trace, source: &FoundSource, found: &FoundTable) -> bool {
-    let known = found.name.as_deref().and_then(|name| trace.table(name));
-    let named = known.filter(|table| table.files == Files::Named);
-    named.is_some_and(|table| {
-        found.parts.iter().all(|part| {
-            let path = source.whole(&part.file.path);
-            !table.naming.claims(&path).is_empty()
-        })
-    })
 }
 
 fn has_archives(trace: &Trace, found: &FoundSource) -> bool {
@@ -463,16 +447,10 @@ fn has_archives(trace: &Trace, found: &FoundSource) -> bool {
     })
 }
 
-/// How the trace names the files of a table that was found.
-fn files_of(trace: &Trace, table: &FoundTable) -> Option<Files> {
-    let known = table.name.as_deref().and_then(|name| trace.table(name));
-    known.map(|known| known.files)
-}
-
 /// Whether the single file has the extension that the trace gives its table.
 fn is_named_for(trace: &Trace, found: &FoundSource) -> bool {
     let fits = |table: &FoundTable| {
-        let known = table.name.as_deref().and_then(|name| trace.table(name));
+        let known = table.in_trace(trace);
         let extension = known.map_or("", |known| known.syntax.extension());
         let path = table.parts.first().map_or("", |part| &part.file.path);
         uncompressed(path)
@@ -483,8 +461,8 @@ fn is_named_for(trace: &Trace, found: &FoundSource) -> bool {
 }
 
 fn wrong_syntax(trace: &Trace, found: &FoundSource) -> Error {
-    let name = found.tables.first().and_then(|table| table.name.as_deref());
-    match name.and_then(|name| trace.table(name)) {
+    let first = found.tables.first();
+    match first.and_then(|table| table.in_trace(trace)) {
         Some(table) => not_published_so(table, &found.first_path()),
         None => Error::new(ErrorKind::Misfit, format!("not a file of {}", trace.name))
             .at(found.first_path()),

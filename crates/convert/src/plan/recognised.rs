@@ -45,7 +45,7 @@ impl Recognised {
         if found.alone {
             // Its name need not be the publisher's.
             for table in &mut found.tables {
-                let known = table.name.as_deref().and_then(|name| trace.table(name));
+                let known = table.in_trace(&trace);
                 table.files = known.map_or(table.files, |known| known.files);
             }
         }
@@ -74,13 +74,10 @@ fn settle_form(
     found: &mut FoundSource,
     trace: &Trace,
 ) -> Result<Option<SourceForm>> {
-    let is_wanted = |name: &str| {
-        request.tables.is_empty() || request.tables.iter().any(|wanted| wanted == name)
-    };
     let form_of = |table: &FoundTable| {
-        let name = table.name.as_deref()?;
-        let known = trace.table(name).filter(|known| known.parquet)?;
-        is_wanted(&known.name).then_some(match table.is_parquet {
+        let known = table.in_trace(trace)?;
+        let is_wanted = known.parquet && request.wants(&known.name);
+        is_wanted.then_some(match table.is_parquet {
             true => SourceForm::Parquet,
             false => SourceForm::Json,
         })

@@ -67,9 +67,12 @@ impl Request {
     pub(super) fn part_rows(&self) -> u64 {
         self.settings.part_rows.unwrap_or(PART_ROWS)
     }
-}
 
-impl Request {
+    /// Whether a table is asked for.
+    pub(super) fn wants(&self, table: &str) -> bool {
+        self.tables.is_empty() || self.tables.iter().any(|name| name == table)
+    }
+
     /// Whether a part is asked for.
     pub(super) fn selects(&self, number: u32) -> bool {
         let parts = self.parts.as_ref();

@@ -9,7 +9,6 @@ use tracelake_core::field_order::{FieldOrder, SampleRule, TimeRule};
 use tracelake_core::options::{did_you_mean, unknown_table};
 use tracelake_core::selection::{ColumnNames, Sample, TimeRange};
 use tracelake_core::settings::Settings;
-use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Column, Derived, Kind, Table, Trace};
 
 use super::recognised::Recognised;
@@ -114,7 +113,6 @@ impl<'a> Selection<'a> {
             selected.filter(|table| table.columns.len() < order.whole.columns.len())
         {
             *order = order.clone().with_columns(table);
-            plan.schema = arrow_schema(table);
         }
         Ok(())
     }

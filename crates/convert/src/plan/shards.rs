@@ -10,7 +10,7 @@ use tracelake_lake::plan_file::{
 };
 use tracelake_lake::{Identity, PartName};
 
-use super::{PartPlan, Plan, StreamPlan, TableIndex};
+use super::{PartPlan, Plan, StreamPlan};
 
 /// One of the shards of a plan, such as `0/4`.
 ///
@@ -121,8 +121,7 @@ impl Plan {
         if let Some(part) = self.part(name) {
             return part.source.clone();
         }
-        let index = TableIndex::of(&self.trace, &name.table);
-        let stream = index.and_then(|index| self.stream_of(index));
+        let stream = self.stream_of(&name.table);
         stream.map_or_else(String::new, |stream| stream.source.clone())
     }
 

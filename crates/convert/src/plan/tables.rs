@@ -1,14 +1,11 @@
 //! The tables, files and parts of a plan.
 
-use arrow_schema::SchemaRef;
 use tracelake_core::digest::Digest;
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::options::{Format, Layout};
 use tracelake_core::part_key::PartKey;
 use tracelake_lake::manifest::REJECTS;
 use tracelake_schema::description::MOST_PARTS;
-
-use super::table_index::TableIndex;
 
 /// Largest part count that file names may claim; published tables have up to 500. A name alone must not decide how much
 /// memory a plan takes.
@@ -18,14 +15,10 @@ pub const PARTS_LIMIT: u32 = MOST_PARTS;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TablePlan {
-    /// Its place in the trace.
-    pub index: TableIndex,
     /// Whether its files are Parquet.
     pub is_parquet: bool,
     /// Which field of its files is which column.
     pub order: FieldOrder,
-    /// Its Arrow schema.
-    pub schema: SchemaRef,
     /// The parts that are files, in order; those of a stream are known when it is read.
     pub parts: Vec<PartPlan>,
     /// Parts that are not there.
@@ -44,8 +37,8 @@ pub struct StreamPlan {
     pub bytes: Option<u64>,
     /// The SHA-256 that the publisher names for it.
     pub sha256: Option<Digest>,
-    /// The tables it holds, in order. For an archive of all tables, those it may hold.
-    pub tables: Vec<TableIndex>,
+    /// The names of the tables it holds, in order. For an archive of all tables, those it may hold.
+    pub tables: Vec<String>,
     /// Rows per part; the last part may have fewer.
     pub part_rows: u64,
 }
@@ -75,6 +68,22 @@ pub struct PartPlan {
 }
 
 impl PartPlan {
+    /// A part of a table, whose input isn't named.
+    pub(crate) fn new(key: PartKey, table: &str, layout: Layout, format: Format) -> Self {
+        Self {
+            key,
+            source: String::new(),
+            recorded_from: 0,
+            bytes: None,
+            sha256: None,
+            total: None,
+            in_all: None,
+            table: table.to_owned(),
+            layout,
+            format,
+        }
+    }
+
     /// The input as the lake records it: relative to the directory of its cell, so that cells can be converted together
     /// or one after the other.
     #[must_use]

@@ -15,6 +15,7 @@ use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_core::settings::Settings;
 use tracelake_location::Location;
+use tracelake_schema::arrow::arrow_schema;
 use tracelake_schema::{Table, Trace};
 use tracelake_source::Source;
 
@@ -131,7 +132,7 @@ pub fn read_part(
             .at(&path)
             .hint("name one of its files"));
     }
-    let input = TableFile::find(
+    let (plan, file, sha256) = plan_file(
         context,
         &Request {
             trace,
@@ -146,22 +147,28 @@ pub fn read_part(
     let pool = builder
         .build()
         .map_err(|error| no_threads(threads, error))?;
-    let schema = input.schema();
-    let (trace, table) = (Arc::clone(&input.plan.trace), Arc::clone(input.table()));
+    let trace = Arc::clone(&plan.trace);
+    let table = Arc::clone(&plan.tables[0].order.table);
     let (messages, received) = sync_channel(READ_AHEAD);
     let context = context.for_parts();
     let producer = Producer {
-        input,
+        plan,
+        path: file,
+        sha256,
         batch_rows,
         reports_bad_rows: on_bad_row.is_some(),
         messages,
         context: context.clone(),
     };
     let builder = std::thread::Builder::new().name("read_part".to_owned());
-    let thread = builder.spawn(move || pool.install(|| producer.run()));
+    let thread = builder.spawn(move || {
+        let end = pool.install(|| producer.read());
+        // The receiver may be gone.
+        let _ = producer.messages.send(Message::End(end));
+    });
     Ok(PartReader {
         path: path.into(),
-        schema,
+        schema: arrow_schema(&table),
         trace,
         table,
         on_bad_row,
@@ -251,15 +258,15 @@ impl PartReader {
         self.counts.as_ref()
     }
 
-    /// Ends the threads; false if one of them panicked.
-    fn stop(&mut self) -> bool {
-        let Some(running) = self.running.take() else {
-            return true;
-        };
-        running.context.fail();
-        // A thread that waits for room in the channel wakes up, because the receiver is gone.
-        drop(running.received);
-        running.thread.join().is_ok()
+    /// Ends the threads.
+    fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.context.fail();
+            // A thread that waits for room in the channel wakes up, because the receiver is gone.
+            drop(running.received);
+            // If it has panicked, the last item said so.
+            let _ = running.thread.join();
+        }
     }
 }
 
@@ -295,51 +302,34 @@ enum Message {
     End(Result<Converted>),
 }
 
-/// One table in one file.
-struct TableFile {
-    plan: Plan,
-    path: Location,
-    /// The published SHA-256 of the file.
-    sha256: Option<Digest>,
-}
-
-impl TableFile {
-    /// Finds the only table of a file.
-    fn find(context: &Context, request: &Request) -> Result<Self> {
-        let plan = plan(context, request)?;
-        if plan.tables.len() != 1 {
-            let tables = plan.tables.iter();
-            let names: Vec<&str> = tables.map(|table| &*table.order.table.name).collect();
-            let reason = format!("may hold several tables: {}", names.join(", "));
-            return Err(Error::new(ErrorKind::Usage, reason)
-                .at(&request.source)
-                .hint("name one of them"));
-        }
-        let parts = plan.parts().map(|(_, part)| (&part.source, part.sha256));
-        let streams = plan.streams.iter();
-        let (source, sha256) = parts
-            .chain(streams.map(|stream| (&stream.source, stream.sha256)))
-            .next()
-            .expect("a table of a plan is in a part or a stream");
-        Ok(Self {
-            path: plan.source.join(source),
-            sha256,
-            plan,
-        })
+/// Plans to read the only table of a file. Returns where the file is, and its published SHA-256, too.
+fn plan_file(context: &Context, request: &Request) -> Result<(Plan, Location, Option<Digest>)> {
+    let plan = plan(context, request)?;
+    if plan.tables.len() != 1 {
+        let tables = plan.tables.iter();
+        let names: Vec<&str> = tables.map(|table| &*table.order.table.name).collect();
+        let reason = format!("may hold several tables: {}", names.join(", "));
+        return Err(Error::new(ErrorKind::Usage, reason)
+            .at(&request.source)
+            .hint("name one of them"));
     }
-
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.plan.tables[0].schema)
-    }
-
-    fn table(&self) -> &Arc<Table> {
-        &self.plan.tables[0].order.table
-    }
+    let parts = plan.parts().map(|(_, part)| (&part.source, part.sha256));
+    let streams = plan.streams.iter();
+    let (source, sha256) = parts
+        .chain(streams.map(|stream| (&stream.source, stream.sha256)))
+        .next()
+        .expect("a table of a plan is in a part or a stream");
+    let path = plan.source.join(source);
+    Ok((plan, path, sha256))
 }
 
 /// Reads ahead.
 struct Producer {
-    input: TableFile,
+    /// It has one table, in one file.
+    plan: Plan,
+    path: Location,
+    /// The published SHA-256 of the file.
+    sha256: Option<Digest>,
     batch_rows: usize,
     /// Otherwise the first one ends the reading.
     reports_bad_rows: bool,
@@ -348,29 +338,23 @@ struct Producer {
 }
 
 impl Producer {
-    fn run(&self) {
-        let end = self.read();
-        // The receiver may be gone.
-        let _ = self.messages.send(Message::End(end));
-    }
-
     fn read(&self) -> Result<Converted> {
-        let path = &self.input.path;
-        if self.input.plan.tables[0].is_parquet {
+        let path = &self.path;
+        if self.plan.tables[0].is_parquet {
             return self.read_parquet(path);
         }
         let mut source = Source::open(&self.context, path)?;
-        let counts = match self.input.plan.streams.first() {
+        let counts = match self.plan.streams.first() {
             Some(stream) if source.is_archive()? => self.read_members(stream, &mut source)?,
             _ => {
-                let table = &self.input.plan.tables[0].order.table;
+                let table = &self.plan.tables[0].order.table;
                 enter_member(&mut source, table)?;
                 let counts = self.read_text(path, &mut source)?;
                 leave_member(&mut source, table)?;
                 counts
             }
         };
-        if let Some(expected) = self.input.sha256 {
+        if let Some(expected) = self.sha256 {
             check_sha256(path, expected, source.fingerprint().sha256)?;
         }
         Ok(counts)
@@ -378,13 +362,13 @@ impl Producer {
 
     /// Reads the table's member of an archive, and then to the end of the archive.
     fn read_members(&self, stream: &StreamPlan, source: &mut Source) -> Result<Converted> {
-        let table = &self.input.plan.tables[0].order.table.name;
+        let table = &self.plan.tables[0].order.table.name;
         let mut counts = None;
         while let Some(member) = source.next_member()? {
-            if self.input.plan.table_of(stream, &member).is_none() {
+            if self.plan.table_of(stream, &member).is_none() {
                 continue;
             }
-            let path = self.input.path.join(&member.path);
+            let path = self.path.join(&member.path);
             if counts.is_some() {
                 return Err(
                     Error::new(ErrorKind::Misfit, "a second member of one table")
@@ -400,14 +384,14 @@ impl Producer {
                 ErrorKind::Misfit,
                 format!("holds no {}", escape(table.as_bytes(), 80)),
             )
-            .at(&self.input.path)
+            .at(&self.path)
             .hint("if it holds archives, unpack it and name one of them")
         })
     }
 
     /// Reads the text of the table; the last name of `path` has the captures.
     fn read_text(&self, path: &Location, source: &mut Source) -> Result<Converted> {
-        let table = &self.input.plan.tables[0];
+        let table = &self.plan.tables[0];
         let order = table.order.of_file(&path.to_string())?;
         let beginning = Beginning::of(source, order)?;
         let order = &beginning.order;
@@ -419,10 +403,10 @@ impl Producer {
 
     /// Reads a Parquet file, which has no name once it is unpacked.
     fn read_parquet(&self, path: &Location) -> Result<Converted> {
-        let table = &self.input.plan.tables[0];
+        let table = &self.plan.tables[0];
         let order = table.order.of_file(&path.to_string())?;
         let mut part = ParquetPart::open(&self.context, path, &order, &std::env::temp_dir())?;
-        if let Some(expected) = self.input.sha256 {
+        if let Some(expected) = self.sha256 {
             check_sha256(path, expected, part.fingerprint().sha256)?;
         }
         let rows = PartRows::Parquet(&mut part);
@@ -438,7 +422,6 @@ impl Producer {
         read_batches(
             rows,
             order,
-            &self.input.plan.tables[0].schema,
             self.batch_rows,
             &mut |batch| self.send(Message::Batch(batch)),
             &mut |bad_row| {
@@ -453,11 +436,8 @@ impl Producer {
     }
 
     fn send(&self, message: Message) -> Result<()> {
-        self.messages.send(message).map_err(|_| stopped())
+        let sent = self.messages.send(message);
+        // The receiver is gone.
+        sent.map_err(|_| Error::new(ErrorKind::Stopped(0), "stopped"))
     }
-}
-
-/// The error of a producer whose receiver is gone.
-fn stopped() -> Error {
-    Error::new(ErrorKind::Stopped(0), "stopped")
 }

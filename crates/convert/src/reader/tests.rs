@@ -116,7 +116,6 @@ fn by_parquet(
     table: &Arc<Table>,
 ) -> (RecordBatch, Vec<String>, Converted) {
     let order = FieldOrder::built_in(table, &trace.name);
-    let schema = tracelake_schema::arrow::arrow_schema(table);
     let mut source = Source::open(&Context::new(), path).unwrap();
     let beginning = Beginning::of(&mut source, Cow::Borrowed(&order)).unwrap();
     let mut text = TableText::new(&mut source, &beginning, None);
@@ -125,7 +124,6 @@ fn by_parquet(
     let (converted, parquet) = convert_part(
         PartRows::Text(&mut text),
         &order,
-        &schema,
         OutputSettings::DEFAULT,
         Vec::new(),
         &mut |bad_row| {

@@ -124,7 +124,7 @@ impl Run<'_> {
         }
         let mut source = match opened {
             Some(source) => source,
-            None => self.open(&path)?,
+            None => Source::open(&self.context, &path)?,
         };
         let order = self.plan.order_of(table, &part.source)?;
         enter_member(&mut source, &order.table)?;
@@ -199,7 +199,6 @@ impl Run<'_> {
         rows: PartRows<'_, '_>,
         progress: &mut ReadProgress,
     ) -> Result<Written> {
-        let schema = &table.schema;
         self.context.emit(Event::Started {
             table: order.table.name.clone(),
             part: part.key,
@@ -208,7 +207,6 @@ impl Run<'_> {
         let (converted, output) = convert_part(
             rows,
             order,
-            schema,
             self.plan.output,
             self.working.stage(&part.output())?,
             &mut |bad_row| match self.plan.origin.options.on_bad_row {
@@ -256,7 +254,7 @@ impl Run<'_> {
             return;
         };
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
-        if doubted.insert(table.index) {
+        if doubted.insert(table.order.table.name.clone()) {
             let path = escape(path.as_os_str().as_encoded_bytes(), usize::MAX);
             self.context.warn(format!("{path}: {doubt}"));
         }

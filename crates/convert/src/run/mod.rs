@@ -24,6 +24,7 @@ use tracelake_lake::{
     parts_of, progress, remaining,
 };
 use tracelake_location::Location;
+use tracelake_schema::Trace;
 use tracelake_source as source;
 
 use crate::plan::{Plan, check_sha256};
@@ -34,6 +35,7 @@ use step::{Run, no_threads};
 pub(crate) use files::finish_part;
 pub use room::Room;
 pub use run_options::{RunOptions, parts_within};
+pub(crate) use schedule::first_failure;
 
 /// The result of a run.
 #[derive(Debug)]
@@ -71,32 +73,36 @@ pub fn convert(
     out: &Location,
     run_options: RunOptions,
 ) -> Result<Outcome> {
-    let out = &out.within(context);
-    let outcome = threads(context.threads())?.install(|| match run_options.overwrite {
-        true => overwrite(context, plan, out, run_options),
-        false => {
-            if let Location::Disk(path) = out {
-                finish_rename(path)?;
-            }
-            convert_into(context, plan, out, run_options)
-        }
-    });
-    outcome.map_err(resumable)
+    let how = (context.threads(), run_options.overwrite);
+    make_lake(context, &plan.trace, out, how, |out| {
+        convert_into(context, plan, out, run_options)
+    })
 }
 
-/// Converts into a new lake, which takes the place of the one at `out` at the end.
-fn overwrite(
+/// Makes a lake of a trace at `out` by `make`, on a number of threads. One that replaces the lake there is made beside it,
+/// and takes its place at the end.
+pub(crate) fn make_lake(
     context: &Context,
-    plan: &Plan,
+    trace: &Trace,
     out: &Location,
-    run_options: RunOptions,
+    (threads, is_replaced): (usize, bool),
+    make: impl FnOnce(&Location) -> Result<Outcome> + Send,
 ) -> Result<Outcome> {
-    let Some(overwrite) = Overwrite::begin(context, out, &plan.trace)? else {
-        return convert_into(context, plan, out, run_options);
-    };
-    let outcome = convert_into(context, plan, &overwrite.place(), run_options)?;
-    overwrite.finish()?;
-    Ok(outcome)
+    let out = &out.within(context);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| no_threads(threads, error))?;
+    let outcome = pool.install(|| {
+        if is_replaced && let Some(overwrite) = Overwrite::begin(context, out, trace)? {
+            let outcome = make(&overwrite.place())?;
+            overwrite.finish()?;
+            return Ok(outcome);
+        }
+        if let Location::Disk(path) = out {
+            finish_rename(path)?;
+        }
+        make(out)
+    });
+    outcome.map_err(resumable)
 }
 
 /// Does something with the goal of a plan.
@@ -343,14 +349,8 @@ fn check_zips(context: &Context, plan: &Plan, todo: &[Work<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// A pool of this many threads.
-pub(crate) fn threads(threads: usize) -> Result<rayon::ThreadPool> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    pool.map_err(|error| no_threads(threads, error))
-}
-
 /// Says how to resume work that was stopped.
-pub(crate) fn resumable(error: Error) -> Error {
+fn resumable(error: Error) -> Error {
     match error.kind() {
         ErrorKind::Stopped(_) => {
             error.or_hint("finished parts are kept; run the same command again to resume")

@@ -124,18 +124,7 @@ impl<'a> Schedule<'a> {
             all.parts.append(&mut made.parts);
             all.failures.append(&mut made.failures);
         }
-        // The failure that is first in the plan, whichever thread was first. Parts that stopped because
-        // another one failed don't count.
-        let first = all
-            .failures
-            .into_iter()
-            .min_by_key(|(index, error)| match error.kind() {
-                ErrorKind::Stopped(0) => usize::MAX,
-                _ => *index,
-            });
-        if let Some((_, error)) = first {
-            return Err(error);
-        }
+        first_failure(all.failures)?;
         // A thread that is stopped between two files has no failure to report, but files may be left.
         self.run.context.check()?;
         Ok(all.parts.into_iter().collect())
@@ -164,7 +153,8 @@ impl<'a> Schedule<'a> {
 
     /// Asks a server for the start of a file.
     fn open_ahead(&self, part: &PartPlan) -> Result<Source> {
-        let mut source = self.run.open(&self.run.plan.source.join(&part.source))?;
+        let path = self.run.plan.source.join(&part.source);
+        let mut source = Source::open(&self.run.context, path)?;
         source.prefetch()?;
         Ok(source)
     }
@@ -243,6 +233,15 @@ impl<'a> Schedule<'a> {
         self.run.context.fail();
         error
     }
+}
+
+/// Fails with the failure that is first in the plan, whichever thread was first. What stopped because something else
+/// failed doesn't count.
+pub(crate) fn first_failure(failures: impl IntoIterator<Item = (usize, Error)>) -> Result<()> {
+    let is_stopped = |error: &Error| error.kind() == ErrorKind::Stopped(0);
+    let failures = failures.into_iter();
+    let first = failures.min_by_key(|(index, error)| (is_stopped(error), *index));
+    first.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// The most parts that files become: how many a stream is cut into isn't known.

@@ -7,11 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_lake::{Goal, Parts, Working, check_rejects};
-use tracelake_location::Location;
-use tracelake_source::Source;
 
 use super::run_options::RunOptions;
-use crate::plan::{Plan, TableIndex};
+use crate::plan::Plan;
 
 pub(super) fn no_threads(
     threads: usize,
@@ -35,8 +33,8 @@ pub(super) struct Run<'a> {
     pub(super) run_options: RunOptions,
     /// Rows that were rejected so far.
     pub(super) rejected: AtomicU64,
-    /// Tables already warned about.
-    pub(super) doubted: Mutex<BTreeSet<TableIndex>>,
+    /// The names of tables already warned about.
+    pub(super) doubted: Mutex<BTreeSet<String>>,
 }
 
 impl Run<'_> {
@@ -44,10 +42,5 @@ impl Run<'_> {
     pub(super) fn count_rejects(&self, rows: u64) -> Result<()> {
         let before = self.rejected.fetch_add(rows, Ordering::Relaxed);
         check_rejects(before.saturating_add(rows), self.run_options.max_rejects)
-    }
-
-    /// Opens a source whose reading a signal ends.
-    pub(super) fn open(&self, path: &Location) -> Result<Source> {
-        Source::open(&self.context, path)
     }
 }

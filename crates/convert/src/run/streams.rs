@@ -47,7 +47,7 @@ impl Run<'_> {
             numbers: BTreeMap::new(),
             progress: ReadProgress::new(&self.context),
         };
-        let mut source = self.open(&path)?;
+        let mut source = Source::open(&self.context, &path)?;
         let cut = self.read_stream(&mut cutting, &path, &mut source);
         let read = source.fingerprint();
         if let Some(expected) = stream.sha256

@@ -9,6 +9,7 @@ use arrow_select::coalesce::BatchCoalescer;
 use tracelake_core::error::{Error, Result};
 use tracelake_core::field_order::FieldOrder;
 use tracelake_schema::Table;
+use tracelake_schema::arrow::arrow_schema;
 
 use crate::column::whole;
 use crate::column_values::{self, ReadRows};
@@ -49,12 +50,13 @@ pub struct BatchBuilder {
 }
 
 impl BatchBuilder {
-    /// Prepares for the rows of a table, whose Arrow schema is `schema`, in batches of `batch_rows`.
-    pub fn new(table: &Table, schema: &SchemaRef, batch_rows: usize) -> Self {
+    /// Prepares for the rows of a table, in batches of `batch_rows`.
+    pub fn new(table: &Table, batch_rows: usize) -> Self {
+        let schema = arrow_schema(table);
         Self {
-            schema: schema.clone(),
             nodes: Node::of(&table.columns),
             coalescer: BatchCoalescer::new(schema.clone(), batch_rows.max(1)),
+            schema,
             bytes: 0,
             time: table.time,
             range: None,

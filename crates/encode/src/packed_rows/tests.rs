@@ -26,7 +26,7 @@ fn all(mut builder: BatchBuilder) -> RecordBatch {
 }
 
 fn builder() -> BatchBuilder {
-    BatchBuilder::new(&TABLE, &arrow_schema(&TABLE), BATCH_ROWS)
+    BatchBuilder::new(&TABLE, BATCH_ROWS)
 }
 
 /// The rows of some objects of JSON.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use indicatif::HumanBytes;
 use serde_json::json;
-use tracelake_convert::cluster::{ClusterPlan, PlannedTable, Room};
+use tracelake_convert::cluster::{ClusterPlan, Group, Room};
 use tracelake_convert::run::Outcome;
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words::{group_digits, several};
@@ -15,26 +15,23 @@ use super::{Reporter, Stream, aligned, say, shown, shown_path};
 /// The output of `--dry-run`.
 pub(crate) fn cluster_text(plan: &ClusterPlan, done: &BTreeSet<PartName>, room: &Room) -> String {
     let mut text = format!("{}, {}\n", shown_path(plan.lake()), plan.clustered());
-    for table in plan.tables() {
+    for group in plan.groups() {
         let files = |files: usize| several(files as u64, "file");
+        let names: Vec<PartName> = group.names().collect();
         text += &format!(
             "{}{}: {} in {}, {} -> ",
-            table.name,
-            of_cell(table.cell),
-            several(table.rows, "row"),
-            files(table.inputs),
-            HumanBytes(table.bytes),
+            group.table_name(),
+            of_cell(group.cell()),
+            several(group.rows(), "row"),
+            files(group.inputs()),
+            HumanBytes(group.bytes()),
         );
-        text += &match table.order {
-            Some(columns) if columns.is_empty() => files(table.outputs.len()),
-            Some(columns) => format!(
-                "{}, sorted by {}",
-                files(table.outputs.len()),
-                columns.join(", ")
-            ),
+        text += &match group.order() {
+            Some(columns) if columns.is_empty() => files(names.len()),
+            Some(columns) => format!("{}, sorted by {}", files(names.len()), columns.join(", ")),
             None => "copied".to_owned(),
         };
-        let finished = table.outputs.iter().filter(|name| done.contains(name));
+        let finished = names.iter().filter(|name| done.contains(name));
         match finished.count() {
             0 => {}
             count => text += &format!(", {} done", group_digits(count as u64)),
@@ -61,10 +58,11 @@ pub(crate) fn cluster_text(plan: &ClusterPlan, done: &BTreeSet<PartName>, room: 
 /// Reports the result.
 pub(crate) fn clustered(reporter: &Reporter, plan: &ClusterPlan, outcome: &Outcome) {
     let seconds = reporter.elapsed().as_secs_f64();
-    let made = |table: &PlannedTable<'_>| {
+    let made = |group: &Group| {
         let parts = outcome.manifest.parts();
-        let of_table = parts.filter(|(name, part)| *name == table.name && part.cell == table.cell);
-        of_table.fold((0, 0_u64), |(rows, bytes), (_, part)| {
+        let of_group =
+            parts.filter(|(name, part)| *name == group.table_name() && part.cell == group.cell());
+        of_group.fold((0, 0_u64), |(rows, bytes), (_, part)| {
             (
                 rows + part.rows_out,
                 bytes.saturating_add(part.output.bytes),
@@ -72,16 +70,14 @@ pub(crate) fn clustered(reporter: &Reporter, plan: &ClusterPlan, outcome: &Outco
         })
     };
     if reporter.is_json() {
-        let tables: Vec<_> = plan
-            .tables()
-            .map(|table| {
-                let (rows, bytes) = made(&table);
-                json!({
-                    "name": table.name, "cell": table.cell, "parts": table.outputs.len(), "rows": rows,
-                    "bytes_in": table.bytes, "bytes_out": bytes,
-                })
+        let tables = plan.groups().iter().map(|group| {
+            let (rows, bytes) = made(group);
+            json!({
+                "name": group.table_name(), "cell": group.cell(), "parts": group.names().count(), "rows": rows,
+                "bytes_in": group.bytes(), "bytes_out": bytes,
             })
-            .collect();
+        });
+        let tables: Vec<_> = tables.collect();
         return reporter.json(&json!({
             "event": "done", "trace": outcome.manifest.origin.trace, "converted": outcome.converted,
             "committed": outcome.is_committed, "tables": tables, "seconds": seconds,
@@ -92,13 +88,13 @@ pub(crate) fn clustered(reporter: &Reporter, plan: &ClusterPlan, outcome: &Outco
     }
     let header = ["table", "files", "rows", "before", "after"];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
-    for table in plan.tables() {
-        let (count, bytes) = made(&table);
+    for group in plan.groups() {
+        let (count, bytes) = made(group);
         rows.push(vec![
-            format!("{}{}", table.name, of_cell(table.cell)),
-            group_digits(table.outputs.len() as u64),
+            format!("{}{}", group.table_name(), of_cell(group.cell())),
+            group_digits(group.names().count() as u64),
             group_digits(count),
-            HumanBytes(table.bytes).to_string(),
+            HumanBytes(group.bytes()).to_string(),
             HumanBytes(bytes).to_string(),
         ]);
     }

@@ -8,7 +8,6 @@ use tracelake_core::options::Format;
 use tracelake_core::part_key::PartKey;
 use tracelake_encode::output::OutputSettings;
 use tracelake_lake::manifest::FileFacts;
-use tracelake_schema::arrow::arrow_schema;
 use tracelake_source::Source;
 use tracelake_testkit::every_kind::{TABLE as JSON, exported, mutations, quoted_line};
 use tracelake_testkit::nested::as_quoted;
@@ -67,7 +66,6 @@ impl Pair {
         let (converted, parquet) = convert_part(
             PartRows::Text(&mut reading),
             &order,
-            &arrow_schema(table),
             OutputSettings::DEFAULT,
             Vec::new(),
             &mut |bad| {

@@ -42,7 +42,6 @@ fn create() -> ParquetFile<Vec<u8>> {
     ParquetFile::create(
         Vec::new(),
         &ROWS,
-        &arrow_schema(&ROWS),
         OutputSettings::DEFAULT,
         RowOrder::Published,
     )

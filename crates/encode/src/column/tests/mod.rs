@@ -108,7 +108,6 @@ fn encode(
     let mut file = ParquetFile::create(
         Vec::new(),
         &TABLE,
-        &schema,
         OutputSettings::DEFAULT,
         RowOrder::Published,
     )
@@ -172,7 +171,7 @@ fn metadata(file: Bytes) -> Arc<ParquetMetaData> {
 fn twin(chunks: &[String]) -> Made {
     let schema = arrow_schema(&TABLE);
     let order = FieldOrder::built_in(&TABLE, "");
-    let mut batches = BatchBuilder::new(&TABLE, &schema, BATCH_ROWS);
+    let mut batches = BatchBuilder::new(&TABLE, BATCH_ROWS);
     let (mut rejects, mut made) = (Vec::new(), Vec::new());
     for chunk in chunks {
         rejects.extend(

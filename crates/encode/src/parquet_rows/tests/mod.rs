@@ -32,7 +32,7 @@ fn read(file: &Bytes, order: &FieldOrder) -> (RecordBatch, Vec<RowReject>, u64) 
     let footer = Arc::clone(footer.metadata());
     let (mut rows, warnings) = ParquetRows::new(file.clone(), footer, order).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
-    let mut builder = BatchBuilder::new(&order.table, &arrow_schema(&order.table), BATCH_ROWS);
+    let mut builder = BatchBuilder::new(&order.table, BATCH_ROWS);
     let (mut rejects, mut not_selected, mut count) = (Vec::new(), 0, 0);
     while let Some(chunk) = rows.next_chunk().unwrap() {
         count += chunk.count();
@@ -46,7 +46,7 @@ fn read(file: &Bytes, order: &FieldOrder) -> (RecordBatch, Vec<RowReject>, u64) 
 
 /// The rows of JSON lines, all of which are good.
 fn read_json(lines: &str, order: &FieldOrder) -> RecordBatch {
-    let mut builder = BatchBuilder::new(&order.table, &arrow_schema(&order.table), BATCH_ROWS);
+    let mut builder = BatchBuilder::new(&order.table, BATCH_ROWS);
     let mut records = ChunkRecords::new(order);
     records.split(lines.as_bytes(), order, WHOLE);
     let left_out = records.push(&mut builder, lines.as_bytes(), order).unwrap();

@@ -238,9 +238,9 @@ proptest! {
         let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).unwrap();
         let footer = Arc::clone(footer.metadata());
         let (mut rows, _) = ParquetRows::new(file, footer, &order()).unwrap();
-        let (schema, settings) = (arrow_schema(&TABLE), OutputSettings::DEFAULT);
-        let mut out = ParquetFile::create(Vec::new(), &TABLE, &schema, settings, RowOrder::Published).unwrap();
-        let mut builder = out.builder(RowSource::Rows(&TABLE), &schema, settings);
+        let settings = OutputSettings::DEFAULT;
+        let mut out = ParquetFile::create(Vec::new(), &TABLE, settings, RowOrder::Published).unwrap();
+        let mut builder = out.builder(RowSource::Rows(&TABLE), settings);
         while let Some(chunk) = rows.next_chunk().unwrap() {
             if builder.is_full(chunk.rows.len()) {
                 out.write(builder.finish().unwrap().unwrap()).unwrap();
