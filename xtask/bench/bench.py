@@ -2,11 +2,12 @@
 
 In (one JSON object on stdin): {"page": "peers", "growth", "reading", "formats" or "clustered", "program": path,
 "inflate": path, for "peers", "source": directory, "large": one part of the largest table, "scratch": directory, "rounds": n, "threads": n, "trace": name,
-"rows": n, "tables": [[name, [[column, type]]]], "real": [[table, [files]]]}
+"rows": n, "tables": [[name, [[column, type]]]], "real": [[table, [files]]], "first_rows": path or null, "chart": path, "made": text}
 
 The page "peers" compares; it fails, and prints nothing, if the rounds of a comparison in its summary
 differ by more than a tenth. The page "growth" has what tracelake alone costs as its input grows, and
-"reading" only the part of "peers" that reads the files. "clustered" has what a lake clustered by job costs and saves.
+"reading" only the part of "peers" that reads the files. "formats" compares on every form of input, and draws the
+README's chart. "clustered" has what a lake clustered by job costs and saves.
 """
 
 import gzip
@@ -21,7 +22,9 @@ import tarfile
 import time
 from pathlib import Path
 
+import chart
 import clustered
+import distinct
 import json_peers
 import parquet_peers
 import peers
@@ -338,13 +341,11 @@ def peers_page(bench, task):
         unsteady = "\n".join(bench.unsteady)
         sys.exit(f"rounds differ by more than {STEADY:.0%}; run this on an idle machine:\n{unsteady}")
     readings = reading_part(bench, task)
-    formats = formats_part(bench, task)
     where = table(["output", "file", "columns", "footer", "page index and bloom filters"], lengths)
     lost = "".join(f"- {line}\n" for line in bench.lost) or "Nowhere in this run.\n"
     return "\n".join(
         [
             *summary,
-            f"\n{formats}",
             f"\n{readings}",
             f"\n## Where tracelake loses\n\n{lost}",
             f"\n## Where the bytes are\n\nOf all files of a table, in bytes.\n\n{where}",
@@ -363,48 +364,81 @@ def reading_part(bench, task):
     return text
 
 
-# The tables of other formats that are compared, and how often each system runs; runs of systems alternate.
+# The tables of other traces that are compared, and how often each system runs; runs of systems alternate.
 FORMATS = ["instance_usage", "instance_events", "collection_events", "container_usage", "batch_instance", "machine_usage"]
-ALTERNATING_RUNS = 7
+ALTERNATING_RUNS = 5
+
+# The inputs of the chart, of the systems that keep the order of the rows.
+SMALL = "2,000 parts of 100 rows"
+CHARTED = [OURS, "Polars", "DuckDB", "pyarrow"]
 
 
 def formats_part(bench, task):
-    """JSON lines, Parquet as Google writes it, tables in one file, and small parts: medians of alternating runs, peers with typed schemas."""
-    header = ["input", "threads", "ours, s", "fastest peer", "wall ÷ ours", "CPU ÷ ours", "all peers, wall ÷ ours"]
-    lines, one = [], []
+    """Every form of input on one thread and on all: medians of alternating runs, peers with typed schemas."""
+    header = ["input", "threads", "ours, s", "fastest peer", "wall ÷ ours", "CPU ÷ ours", "smallest size ÷ ours", "all peers, wall ÷ ours"]
+    lines, one, walls = [], [], {}
+
+    def compare(label, module, job, trace, source, name, all_threads=(1, task["threads"])):
+        for threads in all_threads:
+            line, walls[label] = against(bench, module, job, trace, source, name, threads)
+            lines.append([label, threads, *line])
+
+    largest = max(task["tables"], key=lambda name: size_of(bench.source / name))
+    columns = task["tables"][largest]
+    sources = {largest: bench.generated(2, task["rows"] // 2)}
+    of_table = {largest: parts_of(sources[largest], largest)}
+    many = f"{largest}, many distinct floats"
+    sources[many] = sources[largest].with_name(f"{sources[largest].name}-varied")
+    distinct.varied(of_table[largest], columns, sources[many] / largest)
+    of_table[many] = parts_of(sources[many], largest)
+    for label, source in sources.items():
+        compare(label, peers, job_of(of_table[label], columns), task["trace"], source, largest)
     for trace in task["formats"]:
         source = Path(trace["source"])
         for name in [name for name in FORMATS if name in trace["tables"]]:
-            columns = trace["tables"][name]
+            columns_of = trace["tables"][name]
             jsons = sorted(source.glob(f"{name}-*.json.gz"))
             files = jsons or [alone(bench, source, name)]
             module = json_peers if jsons else peers
-            job = {"files": [str(file) for file in files], "columns": columns, "texts": texts_of(jsons, columns)}
-            given = source if jsons else files[0]
-            for threads in (1, task["threads"]):
-                lines.append([name, threads, *against(bench, module, job, trace["trace"], given, name, threads)])
+            job = {**job_of(files, columns_of), "texts": texts_of(jsons, columns_of)}
+            compare(name, module, job, trace["trace"], source if jsons else files[0], name)
             if parquets := sorted(Path(trace["parquet"]).glob(f"{name}-*.parquet.gz")) if trace["parquet"] else []:
-                job = {"files": [str(file) for file in parquets], "columns": columns}
-                for threads in (1, task["threads"]):
-                    line = against(bench, parquet_peers, job, trace["trace"], trace["parquet"], name, threads)
-                    lines.append([f"{name}, Parquet", threads, *line])
+                job = job_of(parquets, columns_of)
+                compare(f"{name}, Parquet", parquet_peers, job, trace["trace"], trace["parquet"], name)
             if not jsons:
                 archive = source / f"{name}.tar.gz"
-                walls = {(what, n): [] for what in (files[0], archive) for n in (1, task["threads"])}
+                taken = {(what, n): [] for what in (files[0], archive) for n in (1, task["threads"])}
                 for _ in range(ALTERNATING_RUNS):
-                    for what, n in walls:
-                        walls[what, n].append(bench.alternating(trace["trace"], what, name, n)["wall"])
-                middle = {key: statistics.median(found) for key, found in walls.items()}
+                    for what, n in taken:
+                        taken[what, n].append(bench.alternating(trace["trace"], what, name, n)["wall"])
+                middle = {key: statistics.median(found) for key, found in taken.items()}
                 for what in (files[0], archive):
                     line = [name, what.suffixes[0][1:], f"{middle[what, 1]:.2f}", f"{middle[what, task['threads']]:.2f}"]
                     one.append([*line, f"{middle[what, 1] / middle[what, task['threads']]:.2f}"])
-    largest = max(task["tables"], key=lambda name: size_of(bench.source / name))
     small = bench.generated(2000, 200_000)
-    job = {"files": sorted(str(path) for path in (small / largest).glob("*.csv.gz")), "columns": task["tables"][largest]}
-    line = against(bench, peers, job, task["trace"], small, largest, task["threads"])
-    lines.append([f"{largest}, 2,000 parts of 100 rows", task["threads"], *line])
+    job = job_of(parts_of(small, largest), columns)
+    compare(f"{largest}, {SMALL}", peers, job, task["trace"], small, largest, [task["threads"]])
+    charted = {largest: "Google 2011", "instance_usage": "Borg 2019", "container_usage": "Alibaba 2018", f"{largest}, {SMALL}": "Google 2011"}
+    inputs = [(f"{trace}: {label}", {system: walls[label][system] for system in CHARTED}) for label, trace in charted.items()]
+    Path(task["chart"]).write_text(chart.drawn(inputs, task["made"]))
     speedup = table(["table in one file", "form", "1 thread, s", f"{task['threads']} threads, s", "ratio"], one)
-    return f"## Other formats\n\n{formats_part.__doc__}\n\n{table(header, lines)}\n\n{speedup}"
+    real = [("real", [task["first_rows"]], distinct.ROWS[0])] if task["first_rows"] else []
+    counts = distinct.counted([*real, *((label, files, task["rows"] // 2) for label, files in of_table.items())], columns)
+    return f"{formats_part.__doc__}\n\n{table(header, lines)}\n\n{speedup}\n\n{DISTINCT}\n\n{counts}"
+
+
+DISTINCT = (
+    "Floats that `generate` makes have few distinct values, because a simulation needs no more; real ones may have many. How "
+    "many there are, in the first rows of each input:"
+)
+
+
+def parts_of(source, name):
+    return sorted((source / name).glob("*.csv.gz"))
+
+
+def job_of(files, columns):
+    return {"files": [str(file) for file in files], "columns": columns}
 
 
 def alone(bench, source, name):
@@ -443,26 +477,30 @@ def texts_of(files, columns):
 
 
 def against(bench, module, job, trace, source, name, threads):
-    """The peers of a module against us: our seconds, the fastest one, and the ratios."""
+    """The peers of a module against us: our seconds, the fastest one, and the ratios; and the seconds of each."""
     systems = [OURS, *module.PEERS]
-    runs = {system: [] for system in systems}
+    runs, sizes = {system: [] for system in systems}, {}
     path = bench.scratch / "job.json"
     for _ in range(ALTERNATING_RUNS):
         for system in systems:
             if system == OURS:
                 runs[system].append(bench.alternating(trace, source, name, threads))
+                sizes[system] = size(bench.scratch / "lake")
                 continue
             path.write_text(json.dumps({**job, "out": str(fresh(bench.scratch / "peer")), "threads": threads}))
             script = HERE / f"{module.__name__}.py"
             environment = {**os.environ, "POLARS_MAX_THREADS": str(threads)}
             runs[system].append(measured([sys.executable, str(script), system, str(path)], env=environment))
+            sizes[system] = size(bench.scratch / "peer")
     middle = {system: median_run(found) for system, found in runs.items()}
     others = {system: found for system, found in middle.items() if found and system != OURS}
     fastest = min(others, key=lambda system: others[system]["wall"])
     ours = middle[OURS]
     ratios = ", ".join(f"{system} {found['wall'] / ours['wall']:.2f}" for system, found in others.items())
     ratio = {key: f"{others[fastest][key] / ours[key]:.2f}" for key in ("wall", "cpu")}
-    return [f"{ours['wall']:.2f}", fastest, ratio["wall"], ratio["cpu"], ratios]
+    smallest = min(sizes[system] for system in others) / sizes[OURS]
+    line = [f"{ours['wall']:.2f}", fastest, ratio["wall"], ratio["cpu"], f"{smallest:.2f}", ratios]
+    return line, {system: found["wall"] for system, found in middle.items() if found}
 
 
 def growth_page(bench, task):

@@ -1,5 +1,5 @@
 //! `cargo xtask bench` makes an input, runs the program and its peers in turn, and writes docs/internals/benchmarks.md.
-//! `--only` measures one thing: two of them write pages of their own, and the others only print.
+//! `--only` measures one thing: some of them write sections of pages, and the others only print.
 
 mod input;
 mod peers;
@@ -30,9 +30,9 @@ const PARTS: [&str; 7] = [
 /// What to measure.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Measure only this: reading our files; other formats; longer input, with its page; lakes clustered by job, with
-    /// theirs; the phases of the work, with Linux's perf; a web server and a store that is slow; or the requests of whole
-    /// traces, with their page
+    /// Measure only this: reading our files; other formats, with their section and the README's chart; longer input, with
+    /// its page; lakes clustered by job, with theirs; the phases of the work, with Linux's perf; a web server and a store
+    /// that is slow; or the requests of whole traces, with their page
     #[arg(long, value_parser = PARTS)]
     only: Option<String>,
     /// Rows of the largest table, in two parts

@@ -11,7 +11,7 @@ use std::thread::available_parallelism;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 use tracelake_schema::arrow::data_type;
-use tracelake_schema::{Column, Kind, Syntax};
+use tracelake_schema::{Column, Kind, Syntax, Trace};
 use tracelake_testkit::trace;
 
 use super::input::{generated, largest};
@@ -22,8 +22,11 @@ use crate::workspace::{
 /// The measurement of the program and its peers in turn; others are parts of it, or of the program alone.
 pub(super) const PEERS: &str = "peers";
 
+/// That of every form of input, which also draws the README's chart.
+const FORMATS: &str = "formats";
+
 /// The measurements that are written, and not only printed: the page, and how to read the figures.
-const PAGES: [(&str, [&str; 2]); 3] = [
+const PAGES: [(&str, [&str; 2]); 4] = [
     (
         PEERS,
         [
@@ -36,6 +39,13 @@ const PAGES: [(&str, [&str; 2]); 3] = [
              output and syncs every file to the disk, which the others do not. Real parts are repeated \
              under new numbers, so only their times are compared. See [what was tried](#what-was-tried) \
              to be faster still, and [comparison.md](comparison.md#how-cost-grows) for larger input.",
+        ],
+    ),
+    (
+        FORMATS,
+        [
+            "docs/internals/benchmarks.md",
+            "Systems and their settings are those of the comparison above.",
         ],
     ),
     (
@@ -54,6 +64,9 @@ const PAGES: [(&str, [&str; 2]); 3] = [
         ],
     ),
 ];
+
+/// The chart of the README.
+const CHART: &str = "docs/pictures/wall-time.svg";
 
 /// Real parts of a table of a family, next to the checkout: the table, and what follows the family's
 /// name in the path of their folder.
@@ -100,6 +113,9 @@ pub(super) fn measure(
         "tables": tables.collect::<Vec<_>>(),
         "real": real_parts(root, &trace.family)?,
         "formats": formats(root, program, name, rows)?,
+        "first_rows": first_rows(root, trace)?,
+        "chart": root.join(CHART),
+        "made": format!("{}, {}", command(name), machine()?),
     });
     let mut script = Command::new(&python);
     script.arg(root.join("xtask/bench/bench.py"));
@@ -116,10 +132,8 @@ pub(super) fn measure(
     let body = String::from_utf8(measured.stdout)?;
     let command = command(name);
     let made = format!(
-        "Made by `{command} --rows {rows} --rounds {rounds}` on a machine with {threads} \
-         processors ({}) and {} GiB of memory.",
-        processor()?,
-        memory()?,
+        "Made by `{command} --rows {rows} --rounds {rounds}` on a machine with {}.",
+        machine()?
     );
     let text = match PAGES.iter().find(|(page, _)| *page == name) {
         None => format!("{made}\n\n{body}"),
@@ -136,7 +150,7 @@ pub(super) fn measure(
 
 /// The traces whose tables aren't CSV in parts: one with JSON lines, and one with a table in one file.
 fn formats(root: &Path, program: &Path, name: &str, rows: u64) -> Result<Vec<Value>> {
-    if ![PEERS, "formats"].contains(&name) {
+    if name != FORMATS {
         return Ok(Vec::new());
     }
     let json = can_be_generated().find(|trace| {
@@ -198,6 +212,24 @@ fn real_parts(root: &Path, family: &str) -> Result<Vec<Value>> {
     Ok(tables)
 }
 
+/// The first rows of the largest table as they are published, if they are next to the checkout.
+fn first_rows(root: &Path, trace: &Trace) -> Result<Option<PathBuf>> {
+    let name = format!(
+        "../shared/data/{}-heads/{}.csv",
+        trace.family,
+        largest(trace)?
+    );
+    Ok(Some(root.join(name)).filter(|path| path.exists()))
+}
+
+/// The size of the machine.
+fn machine() -> Result<String> {
+    let (threads, processor, memory) = (available_parallelism()?, processor()?, memory()?);
+    Ok(format!(
+        "{threads} processors ({processor}) and {memory} GiB of memory"
+    ))
+}
+
 /// The model of the machine's processors.
 fn processor() -> Result<String> {
     let text = fs::read_to_string("/proc/cpuinfo").context("needs Linux to know the processor")?;
@@ -240,5 +272,49 @@ mod tests {
                     .contains("Made by")
             );
         }
+    }
+
+    /// Each bar is labelled with the figure that the page has for the same input, system and number of threads.
+    #[test]
+    fn the_chart_has_the_figures_of_its_page() {
+        let root = root().unwrap();
+        let (page, chart) = (
+            read(&root, PAGES[1].1[0]).unwrap(),
+            read(&root, CHART).unwrap(),
+        );
+        let (_, section, _) = split_at_place(&page, &command(FORMATS)).unwrap();
+        let texts = chart.split("<text").skip(2).map(|text| {
+            let (_, text) = text.split_once('>').unwrap();
+            text.split_once('<').unwrap().0
+        });
+        let mut texts = texts.collect::<Vec<_>>().into_iter();
+        let made = texts.next_back().unwrap();
+        assert!(section.contains(made.split(", ").next().unwrap()), "{made}");
+        let mut compared = 0;
+        while let Some(title) = texts.next() {
+            let (_, input) = title.split_once(": ").unwrap();
+            // The last line of an input is that of all threads; another table has fewer cells.
+            let lines = section
+                .lines()
+                .map(|line| line.split(" | ").collect::<Vec<_>>());
+            let of_input = |cells: &Vec<&str>| cells.len() == 8 && cells[0] == format!("| {input}");
+            let cells = lines
+                .filter(of_input)
+                .last()
+                .unwrap_or_else(|| panic!("no {input}"));
+            assert_eq!(texts.next(), Some("tracelake"));
+            assert_eq!(texts.next().unwrap(), format!("1 ({} s)", cells[2]));
+            for system in ["Polars", "DuckDB", "pyarrow"] {
+                assert_eq!(texts.next(), Some(system));
+                let figure = format!("{system} {}", texts.next().unwrap());
+                let ratios = cells.last().unwrap().trim_end_matches([' ', '|']);
+                assert!(
+                    ratios.split(", ").any(|one| one == figure),
+                    "{input}: {figure}"
+                );
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 12);
     }
 }
