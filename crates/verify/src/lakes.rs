@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::slice::{self, from_ref};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::DataType;
 use sha2::{Digest as _, Sha256};
@@ -25,6 +24,7 @@ use tracelake_schema::{Table, Trace};
 use super::finding::corrupt;
 use super::output::Output;
 use super::parquet_text::write_group;
+use super::scalar::{Scalar, scalar};
 
 /// The buckets that digests are in, by their first bits.
 const BUCKETS: usize = 1 << 12;
@@ -430,35 +430,25 @@ fn encode(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         return out.push(0);
     }
     out.push(1);
-    match array.data_type() {
-        DataType::Int32 => {
-            out.extend(i64::from(array.as_primitive::<Int32Type>().value(row)).to_le_bytes());
+    match (scalar(array, row), array.data_type()) {
+        (Some(Scalar::Integer(value)), _) => out.extend(value.to_le_bytes()),
+        (Some(Scalar::Float(value)), _) => out.extend(value.to_le_bytes()),
+        (Some(Scalar::Boolean(value)), _) => out.push(value.into()),
+        (Some(Scalar::Text(text)), _) => {
+            out.extend((text.len() as u64).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
         }
-        DataType::Int64 => out.extend(array.as_primitive::<Int64Type>().value(row).to_le_bytes()),
-        DataType::Float64 => {
-            out.extend(array.as_primitive::<Float64Type>().value(row).to_le_bytes());
-        }
-        DataType::Timestamp(..) => {
-            let times = array.as_primitive::<TimestampMicrosecondType>();
-            out.extend(times.value(row).to_le_bytes());
-        }
-        DataType::Boolean => out.push(array.as_boolean().value(row).into()),
-        DataType::Struct(_) => {
+        (None, DataType::Struct(_)) => {
             for column in array.as_struct().columns() {
                 encode(column, row, out);
             }
         }
-        DataType::List(_) => {
+        (None, _) => {
             let items = array.as_list::<i32>().value(row);
             out.extend((items.len() as u64).to_le_bytes());
             for item in 0..items.len() {
                 encode(&items, item, out);
             }
-        }
-        _ => {
-            let text = array.as_string::<i32>().value(row);
-            out.extend((text.len() as u64).to_le_bytes());
-            out.extend_from_slice(text.as_bytes());
         }
     }
 }

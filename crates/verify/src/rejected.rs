@@ -308,11 +308,7 @@ fn text_fault(text: &[u8], is_refused: impl Fn(u8) -> bool) -> Option<Fault> {
 fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fault> {
     // No number has another character.
     let text = str::from_utf8(bytes).unwrap_or("?");
-    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
-    let integer = match is_lenient {
-        true => number::integral(text),
-        false => number::integer(text),
-    };
+    let integer = number::integer_of(column, &order.accept, text);
     match column.kind {
         Kind::Code => match integer {
             Some(value) if i32::try_from(value).is_ok() => None,
@@ -327,14 +323,7 @@ fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fau
         Kind::DateTime(zone) => number::date_time_of(column, text, zone)
             .is_none()
             .then(|| date_time_fault(text, zone)),
-        _ => {
-            let mut others = column
-                .sentinels
-                .iter()
-                .filter_map(|sentinel| sentinel.also.as_deref());
-            let is_known = integer.is_some() || others.any(|other| other == text);
-            (!is_known).then(|| integer_fault(text, 64))
-        }
+        _ => integer.is_none().then(|| integer_fault(text, 64)),
     }
 }
 
@@ -417,13 +406,7 @@ fn find<'a>(
                 let mut fields = fields.iter();
                 let (field, rest) =
                     fields.find_map(|field| Some((field, path_in(field, path)?)))?;
-                let mut members = members.iter();
-                let member = members.find(|(name, _)| *name == field.content);
-                (
-                    field,
-                    member.map_or(&ParsedValue::Null, |(_, value)| value),
-                    rest,
-                )
+                (field, parsed::field(members, field), rest)
             }
             (ParsedValue::List(items), None) => {
                 let (index, rest) = rest.strip_prefix('[')?.split_once(']')?;
