@@ -118,10 +118,7 @@ impl Commit {
         }
         let made = self.believed()?;
         let mut done = self.committed.clone();
-        done.extend(
-            made.iter()
-                .map(|(name, facts)| (name.clone(), facts.clone())),
-        );
+        done.extend(made.clone());
         let counts = Counts::new(&done, self.look.all_absent());
         let (mut complete, mut lacking) = (Vec::new(), Vec::new());
         for (path, plan) in &self.plans {

@@ -8,7 +8,7 @@ use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::part_key::PartKey;
 use tracelake_location::Location;
 
-use crate::backend::Hold;
+use crate::backend::{Hold, paths_of};
 use crate::facts;
 use crate::look::refuse_damaged;
 use crate::look::{FoundManifest, Lake, Look};
@@ -121,11 +121,7 @@ impl Forget {
         }
         let plans = match self.is_all() {
             // A damaged one too.
-            true => backend
-                .list(PLANS)?
-                .into_iter()
-                .map(|file| file.path)
-                .collect(),
+            true => paths_of(backend.list(PLANS)?),
             false => {
                 let asks = |plan: &crate::plan_file::PlanFile| {
                     let assignment = plan.assignment();
@@ -136,7 +132,7 @@ impl Forget {
                 plans
                     .filter(|(_, plan)| asks(plan))
                     .map(|(path, _)| path)
-                    .collect::<Vec<_>>()
+                    .collect()
             }
         };
         backend.remove(&plans)?;

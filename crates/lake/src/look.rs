@@ -13,7 +13,7 @@ use tracelake_core::words::{for_shell, several};
 use tracelake_location::{Listed, Location};
 use tracelake_schema::Trace;
 
-use crate::backend::{Backend, Commits, Version, backend};
+use crate::backend::{Backend, Version, backend, paths_of};
 use crate::facts::{self, Fact, Facts};
 use crate::identity::{self, FoundIdentity, Identity, elsewhere};
 use crate::manifest::{self, AbsentTable, FileFacts, Manifest, PartFacts};
@@ -70,12 +70,6 @@ impl Lake {
     #[must_use]
     pub fn root(&self) -> &Location {
         self.backend.root()
-    }
-
-    /// How many parts wait for the disk or the store while this many are converted.
-    #[must_use]
-    pub fn commits(&self, parts: usize) -> Commits {
-        self.backend.commits(parts)
     }
 
     /// Refuses to mix a lake with what would be another one.
@@ -319,11 +313,7 @@ impl Look {
             look.manifest = FoundManifest::of_lake(backend, trace, lake)?;
         }
         look.list_outputs(backend, trace)?;
-        let listed = backend
-            .list(FACTS)?
-            .into_iter()
-            .map(|file| file.path)
-            .collect();
+        let listed = paths_of(backend.list(FACTS)?);
         look.read_facts(backend, trace, lake, listed, wants)?;
         if holds(Rule::FactsBeforeManifest) {
             look.manifest = FoundManifest::of_lake(backend, trace, lake)?;
@@ -339,8 +329,8 @@ impl Look {
             .partition(|file| is_output(Some(trace), &file.path));
         let outputs = outputs.into_iter().map(|file| (file.path, file.bytes));
         self.outputs = outputs.collect();
-        let foreign = others.into_iter().map(|file| file.path);
-        self.foreign = foreign.filter(|path| !is_skipped(path)).collect();
+        self.foreign = paths_of(others);
+        self.foreign.retain(|path| !is_skipped(path));
         self.foreign.sort_unstable();
         Ok(())
     }
@@ -363,11 +353,7 @@ impl Look {
             .map(|(table, key)| facts::path_of(table, key))
             .collect();
         let paths: Vec<String> = paths.into_iter().collect();
-        let paths = backend
-            .look_up(&paths)?
-            .into_iter()
-            .map(|file| file.path)
-            .collect();
+        let paths = paths_of(backend.look_up(&paths)?);
         let listed = std::mem::take(&mut self.facts);
         self.read_facts(backend, trace, lake, paths, wants)?;
         self.facts.extend(listed);
@@ -427,12 +413,7 @@ impl Look {
         let mut listed = Vec::new();
         for table in cut {
             listed.append(&mut backend.list(table)?);
-            facts.extend(
-                backend
-                    .list(&format!("{FACTS}/{table}"))?
-                    .into_iter()
-                    .map(|file| file.path),
-            );
+            facts.extend(paths_of(backend.list(&format!("{FACTS}/{table}"))?));
         }
         look.read_facts(backend, trace, lake, facts, &wants)?;
         let rejects = look

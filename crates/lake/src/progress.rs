@@ -6,7 +6,7 @@ use tracelake_core::error::Result;
 use tracelake_core::part_key::PartKey;
 use tracelake_location::Location;
 
-use crate::backend::backend;
+use crate::backend::{backend, paths_of};
 use crate::facts;
 use crate::identity::{self, Identity};
 use crate::look::{FoundManifest, Look, Place, place_of};
@@ -65,10 +65,7 @@ pub fn progress(root: &Location) -> Result<Option<Progress>> {
     let lost = look.lost(&*backend, &committed)?.into_iter();
     let lost = lost.map(|file| file.path.clone()).collect();
     let mut done = committed.clone();
-    done.extend(
-        made.iter()
-            .map(|(name, facts)| (name.clone(), facts.clone())),
-    );
+    done.extend(made.clone());
     let counts = Counts::new(&done, look.all_absent());
     let unnamed = look.unnamed(&committed);
     let manifest = match look.manifest {
@@ -108,8 +105,7 @@ pub fn beyond(root: &Location, manifest: &Manifest) -> Result<Beyond> {
     let backend = backend(root);
     let trace = manifest.origin.find_trace();
     // Outputs first: their facts are put before them.
-    let outputs = outputs_of(&*backend, &table_names(trace.as_deref()))?;
-    let outputs = outputs.into_iter().map(|file| file.path).collect();
+    let outputs = paths_of(outputs_of(&*backend, &table_names(trace.as_deref()))?);
     let facts = backend.list(FACTS)?;
     let named: BTreeSet<PartName> = trace.as_deref().map_or_else(BTreeSet::new, |trace| {
         facts

@@ -11,8 +11,8 @@ use tracelake_location::Location;
 use tracelake_schema::Trace;
 use tracelake_schema::arrow::{arrow_schema, fingerprint};
 
-use crate::backend::Backend;
 use crate::backend::waits::{TRIALS, Waits};
+use crate::backend::{Backend, paths_of};
 use crate::conditional::{put_or_replace, refused};
 use crate::facts;
 use crate::identity::{self, FoundIdentity, Identity};
@@ -223,11 +223,7 @@ pub(crate) fn remove_complete_plans(
     trace: &Arc<Trace>,
     manifest: &Manifest,
 ) -> Result<()> {
-    let paths: Vec<String> = backend
-        .list(PLANS)?
-        .into_iter()
-        .map(|file| file.path)
-        .collect();
+    let paths = paths_of(backend.list(PLANS)?);
     if paths.is_empty() {
         return Ok(());
     }
@@ -255,11 +251,7 @@ pub(crate) fn remove_committed_facts(
 ) -> Result<bool> {
     let trace = identity.trace()?;
     let committed = manifest.part_names();
-    let mut paths: Vec<String> = backend
-        .list(FACTS)?
-        .into_iter()
-        .map(|file| file.path)
-        .collect();
+    let mut paths = paths_of(backend.list(FACTS)?);
     let all = paths.len();
     paths.retain(|path| match facts::part_of(&trace, path) {
         Some(name) => committed.contains(&(&name.table, name.key)),

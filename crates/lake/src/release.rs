@@ -16,7 +16,7 @@ use tracelake_source::fingerprint;
 
 use crate::MANIFEST;
 use crate::backend::waits::TRIALS;
-use crate::backend::{Backend, Hold, Stored, backend};
+use crate::backend::{Backend, Hold, Stored, backend, paths_of};
 use crate::conditional::refused;
 use crate::look::Lake;
 use crate::manifest::{self, FileFacts, Manifest};
@@ -105,7 +105,7 @@ pub fn release_sums(root: &Location) -> Result<Option<String>> {
 /// When the disk or the store fails.
 pub fn existing_delta_logs(root: &Location, manifest: &Manifest) -> Result<Vec<String>> {
     let found = backend(root).look_up(&delta_logs(manifest))?;
-    Ok(found.into_iter().map(|file| file.path).collect())
+    Ok(paths_of(found))
 }
 
 /// The digests in a file of the lake; `None` if there is no such file, or it isn't of a release.

@@ -75,12 +75,7 @@ impl Counts {
         let mut missing = Vec::new();
         for table in &stream.tables {
             let table = trace.table(table)?;
-            let is_there = |key: &PartKey| {
-                parts.contains_key(&PartName {
-                    table: table.name.as_str().into(),
-                    key: *key,
-                })
-            };
+            let is_there = |key: &PartKey| parts.contains_key(&PartName::new(&table.name, *key));
             let Some(count) = self.get(&table.name, stream) else {
                 // With a selection, the parts themselves say whether all are there.
                 let is_all = stream.selected.is_some()
@@ -94,10 +89,7 @@ impl Counts {
             let lacking = stream
                 .selected_below(first.saturating_add(count))
                 .filter(|key| key.file_number >= first && !is_there(key))
-                .map(|key| PartName {
-                    table: table.name.as_str().into(),
-                    key,
-                });
+                .map(|key| PartName::new(&table.name, key));
             missing.extend(lacking.take(LISTED - missing.len()));
         }
         Some(missing)

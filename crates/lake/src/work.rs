@@ -404,7 +404,7 @@ impl Working {
     /// How many parts wait for the disk or the store while this many are converted.
     #[must_use]
     pub fn commits(&self, parts: usize) -> crate::Commits {
-        self.lake.commits(parts)
+        self.lake.backend.commits(parts)
     }
 
     /// A directory for files without a name that are gone once they are closed: that of staged files, on the disk of the

@@ -7,7 +7,7 @@ use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_location::Location;
 
-use crate::cli::ClusterArgs;
+use crate::cli::{ClusterArgs, lake_to_make, limited};
 use crate::report::{self, PlannedWork, Reporter};
 
 /// A lake to make, as it was asked for.
@@ -21,8 +21,9 @@ pub(crate) struct Clustering {
 impl Clustering {
     /// Plans the work.
     pub(crate) fn new(args: &ClusterArgs, context: &Context) -> Result<Self> {
-        let context = args.within(context);
-        let (request, out) = (args.request()?, args.out()?);
+        let context = limited(context, args.threads);
+        let request = args.request()?;
+        let out = lake_to_make(&args.out, args.overwrite)?;
         let plan = ClusterPlan::new(&context, &request)?;
         discover::refuse_inside(&request.lake, &out)?;
         Ok(Self {

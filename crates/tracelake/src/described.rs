@@ -1,5 +1,6 @@
 //! What `tracelake schema` prints: of a trace, or of a lake.
 
+use tracelake_convert::given_trace::given_trace;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
 use tracelake_lake::manifest::Manifest;
@@ -17,7 +18,8 @@ use crate::report::Stream;
 /// [`ErrorKind::Usage`] for a trace or a table that there isn't, and as [`read_manifest`] for a lake.
 pub(crate) fn text(args: &SchemaArgs) -> Result<String> {
     let Some(root) = args.lake()? else {
-        return Ok(match args.subject()? {
+        let trace = args.trace.as_deref().map(given_trace).transpose()?;
+        return Ok(match trace {
             None => render::overview(width()),
             Some(trace) => {
                 let table = args.table_of(&trace)?;

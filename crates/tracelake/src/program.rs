@@ -14,6 +14,7 @@ use signal_hook::consts::SIGXFSZ;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tracelake_convert::draft::draft;
+use tracelake_convert::given_trace::given_trace;
 use tracelake_convert::plan::{Plan, Request};
 use tracelake_convert::run::{self, Outcome, Room, RunOptions};
 use tracelake_convert::{discover, plan};
@@ -35,7 +36,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::{
     Cli, Command, CommitArgs, CompletionsArgs, ConvertArgs, ExportArgs, FetchArgs, GenerateArgs,
-    InspectArgs, ManArgs, ReleaseArgs, SchemaArgs, VerifyArgs,
+    InspectArgs, ManArgs, ReleaseArgs, SchemaArgs, VerifyArgs, lake_to_make, limited,
 };
 use crate::report::{FETCH, PlannedWork, Reporter};
 
@@ -221,7 +222,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
     };
     Ok(Conversion {
         request: args.request()?,
-        out: args.out()?,
+        out: lake_to_make(&args.out, args.overwrite)?,
         arguments: args,
     })
 }
@@ -365,7 +366,7 @@ fn carry_out(
 fn convert(args: &ConvertArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
     let context = &args.within(context);
     let request = args.request()?;
-    let out = args.out()?;
+    let out = lake_to_make(&args.out, args.overwrite)?;
     let plan = plan::plan(context, &request)
         .map_err(|error| hint_swapped(error, &request.source, &out))?;
     discover::refuse_inside(&request.source, &out)?;
@@ -449,7 +450,7 @@ fn fetch(args: &FetchArgs, context: &Context, reporter: &Reporter) -> Result<u8>
 }
 
 fn commit(args: &CommitArgs, context: &Context, reporter: &Reporter) -> Result<u8> {
-    let context = args.within(context);
+    let context = limited(context, args.threads);
     let out = Location::parse(args.out.as_os_str())?;
     if args.forget {
         let forgotten = args.to_forget().carry_out(&context, &out)?;
@@ -596,7 +597,8 @@ fn export(args: &ExportArgs, context: &Context) -> Result<u8> {
 
 fn inspect(args: &InspectArgs, context: &Context) -> Result<u8> {
     let path = Location::parse(args.path.as_os_str())?;
-    let inventory = inspect::inspect_as(context, path.clone(), args.trace()?.as_ref())?;
+    let trace = args.trace.as_deref().map(given_trace).transpose()?;
+    let inventory = inspect::inspect_as(context, path.clone(), trace.as_ref())?;
     if args.json {
         let json = report::inventory_json(&inventory)
             .map_err(|error| Error::new(ErrorKind::Failed, error.to_string()))?;

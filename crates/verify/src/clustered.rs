@@ -3,10 +3,7 @@
 
 use std::cmp::Ordering;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
 use tracelake_core::Context;
 use tracelake_core::clustered::Clustered;
 use tracelake_core::error::Result;
@@ -17,6 +14,7 @@ use tracelake_schema::{Kind, Table, Trace};
 
 use super::finding::corrupt;
 use super::output::Output;
+use super::scalar::{Scalar, scalar};
 use super::statistics::{Sorting, check_statistics};
 
 /// Checks a file of a clustered lake. Tables that were copied or cut have no order to check.
@@ -66,7 +64,7 @@ pub(super) fn check_file(
             if let Some((before, at)) = &last {
                 let columns = order.iter().map(|&column| {
                     let [one, other] = [before, &batch].map(|batch| batch.column(column));
-                    compare(one, *at, other, row)
+                    compare(scalar(one, *at), scalar(other, row))
                 });
                 if columns.fold(Ordering::Equal, Ordering::then) == Ordering::Greater {
                     let by = names.join(", ");
@@ -102,58 +100,17 @@ fn order(table: &Table, key: usize) -> Vec<usize> {
 
 /// The canonical text of a key.
 fn canonical(array: &dyn Array, row: usize) -> String {
-    if array.is_null(row) {
-        return String::new();
-    }
-    match array.data_type() {
-        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
-        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+    match scalar(array, row) {
+        Some(Scalar::Integer(value)) => value.to_string(),
+        Some(Scalar::Text(text)) => text.to_owned(),
         _ => String::new(),
     }
 }
 
 /// Compares two values of a column, NULL first.
-fn compare(one: &dyn Array, at: usize, other: &dyn Array, row: usize) -> Ordering {
-    match (one.is_null(at), other.is_null(row)) {
-        (true, true) => return Ordering::Equal,
-        (true, false) => return Ordering::Less,
-        (false, true) => return Ordering::Greater,
-        (false, false) => {}
-    }
-    macro_rules! values {
-        ($kind:ty) => {
-            [
-                one.as_primitive::<$kind>().value(at),
-                other.as_primitive::<$kind>().value(row),
-            ]
-        };
-    }
-    match one.data_type() {
-        DataType::Int64 => {
-            let [one, other] = values!(Int64Type);
-            one.cmp(&other)
-        }
-        DataType::Int32 => {
-            let [one, other] = values!(Int32Type);
-            one.cmp(&other)
-        }
-        DataType::Timestamp(..) => {
-            let [one, other] = values!(TimestampMicrosecondType);
-            one.cmp(&other)
-        }
-        DataType::Float64 => {
-            let [one, other] = values!(Float64Type);
-            one.total_cmp(&other)
-        }
-        DataType::Boolean => one
-            .as_boolean()
-            .value(at)
-            .cmp(&other.as_boolean().value(row)),
-        DataType::Utf8 => one
-            .as_string::<i32>()
-            .value(at)
-            .cmp(other.as_string::<i32>().value(row)),
-        _ => Ordering::Equal,
+fn compare(one: Option<Scalar<'_>>, other: Option<Scalar<'_>>) -> Ordering {
+    match (one, other) {
+        (Some(Scalar::Float(one)), Some(Scalar::Float(other))) => one.total_cmp(&other),
+        (one, other) => one.partial_cmp(&other).unwrap_or(Ordering::Equal),
     }
 }

@@ -32,7 +32,7 @@ const LISTED: usize = 100_000;
 const SHARDS_LISTED: u32 = 100_000;
 
 /// The contents of a lake or a source.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Inventory {
     /// `lake` or `source`.
@@ -111,7 +111,7 @@ impl ShardInventory {
 }
 
 /// One table of a lake or of a source; where there are cells, of one cell.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TableInventory {
     /// Its name.
     pub name: String,
@@ -333,22 +333,16 @@ fn add_remaining(
             inventory.tables.push(TableInventory {
                 name: name.clone(),
                 cell,
-                parts: 0,
                 asked,
                 missing,
-                lacked_parts: false,
                 rows: Some(0),
                 rejected: Some(0),
-                not_selected: None,
                 published_rows: trace
                     .table(name)
                     .and_then(|table| published_rows(table, cell)),
-                more_than_published: None,
                 bytes: Some(0),
                 time_unit: trace.table(name).and_then(|table| time_unit(table)),
-                time_min: None,
-                time_max: None,
-                times: None,
+                ..TableInventory::default()
             });
         }
     }
@@ -549,33 +543,22 @@ fn inspect_source(
                 name: table.order.table.name.to_owned(),
                 cell,
                 parts: parts.count() + usize::from(whole.is_some()),
-                asked: None,
-                lacked_parts: false,
                 missing: missing.map(|key| key.file_number).collect(),
-                rows: None,
-                rejected: None,
-                not_selected: None,
                 published_rows: published_rows(&table.order.table, cell),
-                more_than_published: None,
                 bytes: sum(bytes.chain(whole.map(|stream| stream.bytes))),
                 time_unit: time_unit(&table.order.table),
-                time_min: None,
-                time_max: None,
-                times: None,
+                ..TableInventory::default()
             });
         }
     }
     Ok(Inventory {
         what: "source",
         synthetic: plan.origin.synthetic,
-        selection: BTreeMap::new(),
-        finished: None,
         trace: plan.trace.name.to_owned(),
         tables,
         notes: plan.notes().map(str::to_owned).collect(),
-        digest: None,
         absent: plan.absent,
-        shards: None,
+        ..Inventory::default()
     })
 }
 

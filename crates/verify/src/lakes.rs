@@ -5,9 +5,9 @@
 //! 2^-128; rows in two different sums are found by the bucket of their digest.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::{self, from_ref};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_schema::DataType;
 use sha2::{Digest as _, Sha256};
@@ -24,6 +24,7 @@ use tracelake_schema::{Table, Trace};
 use super::finding::corrupt;
 use super::output::Output;
 use super::parquet_text::write_group;
+use super::scalar::{Scalar, scalar};
 
 /// The buckets that digests are in, by their first bits.
 const BUCKETS: usize = 1 << 12;
@@ -52,6 +53,14 @@ pub(super) struct Compared {
     /// Parts of the other lake whose table, or whose number, this one doesn't have.
     pub(super) beyond: usize,
     pub(super) findings: Vec<Error>,
+}
+
+impl Compared {
+    /// Adds a finding.
+    fn find(&mut self, reason: String, place: &Location, table: &str) {
+        let finding = corrupt(reason).at(place).field(table);
+        self.findings.push(finding);
+    }
 }
 
 /// How the rows of two lakes correspond.
@@ -95,9 +104,7 @@ pub(super) fn compare(
         let [own, others] = [lake, other].map(|lake| lake.parts(name, cell));
         if others.is_empty() {
             let reason = format!("has no {name}{}", of_cell(cell));
-            compared
-                .findings
-                .push(corrupt(reason).at(other.root).field(name));
+            compared.find(reason, other.root, name);
             continue;
         }
         let sides = [(lake, &own[..]), (other, &others[..])];
@@ -168,28 +175,12 @@ type Side<'a> = (Lake<'a>, &'a [&'a PartFacts]);
 fn in_order(
     context: &Context,
     table: &Table,
-    [(lake, own), (other, others)]: [Side<'_>; 2],
+    sides: [Side<'_>; 2],
     compared: &mut Compared,
 ) -> Result<()> {
-    let mut rows = AllRows::new(table, lake, own);
-    let mut other_rows = AllRows::new(table, other, others);
-    let mut count = 0_u64;
-    loop {
-        if count.is_multiple_of(1024) {
-            context.check()?;
-        }
-        count += 1;
-        let (row, other_row) = (rows.next()?, other_rows.next()?);
-        if let (None, None) = (&row, &other_row) {
-            break;
-        }
-        if row != other_row {
-            let reason = format!("{}, and not {}", rows.described(), other_rows.described());
-            compared
-                .findings
-                .push(corrupt(reason).at(lake.root).field(&*table.name));
-            break;
-        }
+    let [(lake, own), _] = sides;
+    if let Some(reason) = difference(context, table, sides)? {
+        compared.find(reason, lake.root, &table.name);
     }
     let rows = own.iter().map(|part| part.rows_out);
     let rows = rows.fold(0, u64::saturating_add);
@@ -197,26 +188,50 @@ fn in_order(
     Ok(())
 }
 
+/// The first row in which two sides differ, in words; both in their order.
+fn difference(context: &Context, table: &Table, sides: [Side<'_>; 2]) -> Result<Option<String>> {
+    let [mut rows, mut other_rows] = sides.map(|side| AllRows::new(context, table, side));
+    loop {
+        let (row, other_row) = (rows.next()?, other_rows.next()?);
+        if row != other_row {
+            let reason = format!("{}, and not {}", rows.described(), other_rows.described());
+            return Ok(Some(reason));
+        }
+        if row.is_none() {
+            return Ok(None);
+        }
+    }
+}
+
 /// The rows of some parts, one part after the other.
 struct AllRows<'a> {
+    context: &'a Context,
     table: &'a Table,
     lake: Lake<'a>,
-    parts: std::slice::Iter<'a, &'a PartFacts>,
+    parts: slice::Iter<'a, &'a PartFacts>,
     rows: Option<Rows<'a>>,
+    /// How often a row was asked for.
+    count: u64,
 }
 
 impl<'a> AllRows<'a> {
-    fn new(table: &'a Table, lake: Lake<'a>, parts: &'a [&'a PartFacts]) -> Self {
+    fn new(context: &'a Context, table: &'a Table, (lake, parts): Side<'a>) -> Self {
         Self {
+            context,
             table,
             lake,
             parts: parts.iter(),
             rows: None,
+            count: 0,
         }
     }
 
     /// The next row; `None` after the last one.
     fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.count.is_multiple_of(1024) {
+            self.context.check()?;
+        }
+        self.count += 1;
         loop {
             if let Some(rows) = &mut self.rows
                 && let Some(row) = rows.next()?
@@ -251,26 +266,14 @@ fn by_part(
             .filter(|other| other.file_number == part.file_number);
         let Some(other_part) = same.next() else {
             let reason = format!("has no part {} of {}", part.key(), table.name);
-            compared
-                .findings
-                .push(corrupt(reason).at(other.root).field(&*table.name));
+            compared.find(reason, other.root, &table.name);
             continue;
         };
         // Their digests were checked.
         let is_same_file = part.output.sha256 == other_part.output.sha256;
-        if !is_same_file {
-            let mut rows = Rows::of(table, lake, part)?;
-            let mut other_rows = Rows::of(table, other, other_part)?;
-            loop {
-                let (row, other_row) = (rows.next()?, other_rows.next()?);
-                if let (None, None) = (&row, &other_row) {
-                    break;
-                }
-                if row != other_row {
-                    compared.findings.push(rows.differs(table, &other_rows));
-                    break;
-                }
-            }
+        let sides = [(lake, from_ref(part)), (other, from_ref(other_part))];
+        if !is_same_file && let Some(reason) = difference(context, table, sides)? {
+            compared.find(reason, &inside(lake.root, &part.output.path)?, &table.name);
         }
         compared.values += part.rows_out * table.columns.len() as u64;
     }
@@ -306,7 +309,7 @@ fn as_multisets(
             let has_room = found.len() < BUCKET_ROWS || found.contains_key(&digest);
             if bucket(digest) == differing && has_room {
                 let entry = found.entry(digest);
-                entry.or_insert_with(|| (0, rows.described(table))).0 += step;
+                entry.or_insert_with(|| (0, rows.described())).0 += step;
             }
         })?;
     }
@@ -314,9 +317,7 @@ fn as_multisets(
     let [own_rows, other_rows] = counts.map(|count| several(count, "row"));
     let what = format!("{}{}", table.name, of_cell(cell));
     let reason = format!("{what} has {own_rows}, and {other_rows} in {other}; they differ");
-    compared
-        .findings
-        .push(corrupt(reason).at(one).field(&*table.name));
+    compared.find(reason, one, &table.name);
     let differing = found.into_values().filter(|(surplus, _)| *surplus != 0);
     for (surplus, row) in differing.take(NAMED) {
         let (has, lacks) = if surplus > 0 {
@@ -329,9 +330,7 @@ fn as_multisets(
             times => format!(", {times} times"),
         };
         let reason = format!("has a row that {lacks} lacks{times}: {row}");
-        compared
-            .findings
-            .push(corrupt(reason).at(has).field(&*table.name));
+        compared.find(reason, has, &table.name);
     }
     Ok(())
 }
@@ -344,21 +343,14 @@ fn bucket(digest: u128) -> usize {
 fn each_row(
     context: &Context,
     table: &Table,
-    (lake, parts): Side<'_>,
-    mut take: impl FnMut(u128, &Rows<'_>),
+    side: Side<'_>,
+    mut take: impl FnMut(u128, &AllRows<'_>),
 ) -> Result<()> {
-    for part in parts {
-        let mut rows = Rows::of(table, lake, part)?;
-        let mut count = 0_u64;
-        while let Some(row) = rows.next()? {
-            if count.is_multiple_of(1024) {
-                context.check()?;
-            }
-            count += 1;
-            let digest: [u8; 32] = Sha256::digest(&row).into();
-            let half = digest.first_chunk().expect("a digest has 32 bytes");
-            take(u128::from_be_bytes(*half), &rows);
-        }
+    let mut rows = AllRows::new(context, table, side);
+    while let Some(row) = rows.next()? {
+        let digest: [u8; 32] = Sha256::digest(&row).into();
+        let half = digest.first_chunk().expect("a digest has 32 bytes");
+        take(u128::from_be_bytes(*half), &rows);
     }
     Ok(())
 }
@@ -430,16 +422,6 @@ impl<'a> Rows<'a> {
         let number = self.before + self.next as u64;
         format!("{}, row {number} of {}", escape(&json, SHOWN), self.path)
     }
-
-    /// The finding for rows that should be equal.
-    fn differs(&self, table: &Table, other: &Self) -> Error {
-        let reason = format!(
-            "{}, and not {}",
-            self.described(table),
-            other.described(table)
-        );
-        corrupt(reason).at(&self.path).field(&*table.name)
-    }
 }
 
 /// Writes a value as bytes: equal ones for equal values, and none that begin like others.
@@ -448,35 +430,25 @@ fn encode(array: &dyn Array, row: usize, out: &mut Vec<u8>) {
         return out.push(0);
     }
     out.push(1);
-    match array.data_type() {
-        DataType::Int32 => {
-            out.extend(i64::from(array.as_primitive::<Int32Type>().value(row)).to_le_bytes());
+    match (scalar(array, row), array.data_type()) {
+        (Some(Scalar::Integer(value)), _) => out.extend(value.to_le_bytes()),
+        (Some(Scalar::Float(value)), _) => out.extend(value.to_le_bytes()),
+        (Some(Scalar::Boolean(value)), _) => out.push(value.into()),
+        (Some(Scalar::Text(text)), _) => {
+            out.extend((text.len() as u64).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
         }
-        DataType::Int64 => out.extend(array.as_primitive::<Int64Type>().value(row).to_le_bytes()),
-        DataType::Float64 => {
-            out.extend(array.as_primitive::<Float64Type>().value(row).to_le_bytes());
-        }
-        DataType::Timestamp(..) => {
-            let times = array.as_primitive::<TimestampMicrosecondType>();
-            out.extend(times.value(row).to_le_bytes());
-        }
-        DataType::Boolean => out.push(array.as_boolean().value(row).into()),
-        DataType::Struct(_) => {
+        (None, DataType::Struct(_)) => {
             for column in array.as_struct().columns() {
                 encode(column, row, out);
             }
         }
-        DataType::List(_) => {
+        (None, _) => {
             let items = array.as_list::<i32>().value(row);
             out.extend((items.len() as u64).to_le_bytes());
             for item in 0..items.len() {
                 encode(&items, item, out);
             }
-        }
-        _ => {
-            let text = array.as_string::<i32>().value(row);
-            out.extend((text.len() as u64).to_le_bytes());
-            out.extend_from_slice(text.as_bytes());
         }
     }
 }

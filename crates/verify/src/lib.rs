@@ -34,6 +34,7 @@ mod rejected;
 pub mod release;
 mod release_files;
 mod released;
+mod scalar;
 mod selected;
 pub mod since;
 mod sources;

@@ -1,5 +1,6 @@
 //! Numbers by the rules of `docs/limits.md`, implemented again: the converter's code isn't used.
 
+use tracelake_core::options::Accept;
 use tracelake_schema::{Column, Zone};
 
 /// Reads an integer: decimal digits after an optional minus, within 64 bits. Leading zeros and `-0`
@@ -17,6 +18,18 @@ pub(super) fn integral(text: &str) -> Option<i64> {
             let plain = !zeros.is_empty() && zeros.chars().all(|zero| zero == '0');
             integer(whole).filter(|_| plain)
         }
+    }
+}
+
+/// Reads an integer of a column: another spelling of a sentinel, or a number, which may have a point if that is described
+/// or accepted.
+pub(super) fn integer_of(column: &Column, accept: &Accept, text: &str) -> Option<i64> {
+    let mut sentinels = column.sentinels.iter();
+    let sentinel = sentinels.find(|sentinel| sentinel.also.as_deref() == Some(text));
+    match sentinel {
+        Some(sentinel) => Some(sentinel.value),
+        None if accept.integral_floats || column.spelling.integral_floats => integral(text),
+        None => integer(text),
     }
 }
 
@@ -93,11 +106,6 @@ fn exact<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> Op
         *number = piece.parse().ok()?;
     }
     pieces.next().is_none().then_some(numbers)
-}
-
-/// Reads an integer within 32 bits.
-pub(super) fn code(text: &str) -> Option<i32> {
-    i32::try_from(integer(text)?).ok()
 }
 
 /// Reads a float that is finite.
@@ -244,7 +252,8 @@ mod tests {
         {
             let bytes = text.as_bytes();
             assert_eq!(integer(&text), value::integer(bytes).ok(), "{text}");
-            assert_eq!(code(&text), value::code(bytes).ok(), "{text}");
+            let code = integer(&text).and_then(|code| i32::try_from(code).ok());
+            assert_eq!(code, value::code(bytes).ok(), "{text}");
             let ours = float(&text).map(f64::to_bits);
             assert_eq!(ours, value::float(bytes).ok().map(f64::to_bits), "{text}");
         }

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, cast::AsArray};
 use csv::ByteRecord;
 use serde::de::IgnoredAny;
@@ -16,6 +15,7 @@ use tracelake_core::words::several;
 use tracelake_schema::{Column, Extra, Kind, Syntax};
 
 use super::number;
+use super::scalar::{Scalar, scalar};
 
 /// A value of a source.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,12 +75,8 @@ pub(super) fn values_of(
         reader.extra = order.whole.json.extra;
         let row = reader.fields(&order.whole.columns, is_wanted)?;
         reader.end()?;
-        let value = |column: &&Column| {
-            let mut fields = row.iter();
-            let found = fields.find(|(name, _)| *name == column.content);
-            found.map_or(ParsedValue::Null, |(_, value)| value.clone())
-        };
-        return Ok(columns.iter().map(value).collect());
+        let values = columns.iter().map(|column| field(&row, column).clone());
+        return Ok(values.collect());
     }
     if record.len() != order.fields.len() {
         return Err(format!(
@@ -243,17 +239,13 @@ impl<'a> ValueReader<'a> {
 
     /// The items of a list; numpy puts nothing but blanks between them.
     fn items(&mut self, column: &Column) -> Result<ParsedValue, String> {
-        let item = column
-            .fields
-            .first()
-            .expect("the catalog gives every list an item");
         let mut items = Vec::new();
         self.expect('[')?;
         while !self.takes(']') {
             if !items.is_empty() && !self.takes(',') && self.is_json {
                 self.expect(',')?;
             }
-            items.push(self.value(item)?);
+            items.push(self.value(item_of(column))?);
         }
         Ok(ParsedValue::List(items))
     }
@@ -283,6 +275,19 @@ impl<'a> ValueReader<'a> {
             word => Ok(ParsedValue::Word(word.to_owned())),
         }
     }
+}
+
+/// The value of a column among the fields of an object; NULL if it isn't one of them.
+pub(super) fn field<'a>(fields: &'a [(String, ParsedValue)], column: &Column) -> &'a ParsedValue {
+    let mut fields = fields.iter();
+    let found = fields.find(|(name, _)| *name == column.content);
+    found.map_or(&ParsedValue::Null, |(_, value)| value)
+}
+
+/// The column of the items of a list.
+fn item_of(column: &Column) -> &Column {
+    let item = column.fields.first();
+    item.expect("the catalog gives every list an item")
 }
 
 /// Where a string ends that starts with a quote.
@@ -343,75 +348,52 @@ pub(super) fn equals(
         ParsedValue::Word(text) | ParsedValue::Text(text) => text.as_str(),
         ParsedValue::List(_) | ParsedValue::Struct(_) => "",
     };
-    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
-    let read = |text| match is_lenient {
-        true => number::integral(text),
-        false => number::integer(text),
-    };
-    match column.kind {
-        Kind::Integer => {
-            let sentinel = other_spellings(column).find(|(spelling, _)| *spelling == text);
-            let expected = sentinel.map_or_else(|| read(text), |(_, value)| Some(value));
-            expected == Some(array.as_primitive::<Int64Type>().value(row))
+    let is_text = matches!(value, ParsedValue::Text(_));
+    match (column.kind, value) {
+        (Kind::Struct, ParsedValue::Struct(fields)) => {
+            let mut columns = column.fields.iter().zip(array.as_struct().columns());
+            columns.all(|(column, array)| equals(order, column, field(fields, column), array, row))
         }
-        Kind::DateTime(zone) => {
-            let found = array.as_primitive::<TimestampMicrosecondType>().value(row);
-            let read = number::date_time_of(column, text, zone);
-            matches!(value, ParsedValue::Text(_)) && read == Some(found)
+        (Kind::List, ParsedValue::List(items)) => {
+            let found = array.as_list::<i32>().value(row);
+            let mut numbered = items.iter().enumerate();
+            numbered.len() == found.len()
+                && numbered.all(|(at, item)| equals(order, item_of(column), item, &found, at))
         }
-        Kind::Code => {
-            let expected = match order.accept.integral_floats {
-                true => number::integral(text).and_then(|value| i32::try_from(value).ok()),
-                false => number::code(text),
-            };
-            expected == Some(array.as_primitive::<Int32Type>().value(row))
+        (Kind::Struct | Kind::List, _) => false,
+        (Kind::DateTime(_), _) if !is_text => false,
+        (Kind::Text, _) if !(is_text || column.spelling.numbers && number::is_float(text)) => false,
+        _ => {
+            let truths = [&["0", "False", "false"][..], &["1", "True", "true"]];
+            is_value_of(order, column, text, truths, scalar(array, row))
         }
-        Kind::Float => number::float(text).is_some_and(|expected| {
-            expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
-        }),
-        Kind::Boolean => {
-            let found = array.as_boolean().value(row);
-            let names = if found {
-                ["1", "True", "true"]
-            } else {
-                ["0", "False", "false"]
-            };
-            names.contains(&text) || column.spelling.truth(text.as_bytes()) == Some(found)
+    }
+}
+
+/// Whether a text is a spelling of a value; `truths` are those of false and of true that need no description.
+pub(super) fn is_value_of(
+    order: &FieldOrder,
+    column: &Column,
+    text: &str,
+    truths: [&[&str]; 2],
+    value: Option<Scalar<'_>>,
+) -> bool {
+    match (column.kind, value) {
+        (Kind::Integer | Kind::Code, Some(Scalar::Integer(value))) => {
+            number::integer_of(column, &order.accept, text) == Some(value)
         }
-        Kind::Text => {
-            let is_number = column.spelling.numbers && number::is_float(text);
-            let is_text = matches!(value, ParsedValue::Text(_)) || is_number;
-            is_text && text == array.as_string::<i32>().value(row)
+        (Kind::DateTime(zone), Some(Scalar::Integer(value))) => {
+            number::date_time_of(column, text, zone) == Some(value)
         }
-        Kind::Struct => match value {
-            ParsedValue::Struct(fields) => {
-                let columns = column.fields.iter().zip(array.as_struct().columns());
-                columns.into_iter().all(|(column, array)| {
-                    let value = fields.iter().find(|(name, _)| *name == column.content);
-                    equals(
-                        order,
-                        column,
-                        value.map_or(&ParsedValue::Null, |(_, value)| value),
-                        array,
-                        row,
-                    )
-                })
-            }
-            _ => false,
-        },
-        Kind::List => match value {
-            ParsedValue::List(items) => {
-                let found = array.as_list::<i32>().value(row);
-                let of_items = column
-                    .fields
-                    .first()
-                    .expect("the catalog gives every list an item");
-                let mut numbered = items.iter().enumerate();
-                numbered.len() == found.len()
-                    && numbered.all(|(at, item)| equals(order, of_items, item, &found, at))
-            }
-            _ => false,
-        },
+        (Kind::Float, Some(Scalar::Float(value))) => {
+            number::float(text).is_some_and(|read| read.to_bits() == value.to_bits())
+        }
+        (Kind::Boolean, Some(Scalar::Boolean(value))) => {
+            let is_plain = truths[usize::from(value)].contains(&text);
+            is_plain || column.spelling.truth(text.as_bytes()) == Some(value)
+        }
+        (Kind::Text, Some(Scalar::Text(value))) => text == value,
+        _ => false,
     }
 }
 
@@ -448,17 +430,11 @@ fn count(column: &Column, value: &ParsedValue, has: fn(&Column, &str) -> bool) -
         ParsedValue::Null => 0,
         ParsedValue::Struct(fields) => {
             let columns = column.fields.iter();
-            let in_field = |field: &Arc<Column>| {
-                let value = fields.iter().find(|(name, _)| *name == field.content);
-                value.map_or(0, |(_, value)| count(field, value, has))
-            };
-            columns.map(in_field).sum()
+            let counts = columns.map(|column| count(column, field(fields, column), has));
+            counts.sum()
         }
         ParsedValue::List(items) => {
-            let item = column
-                .fields
-                .first()
-                .expect("the catalog gives every list an item");
+            let item = item_of(column);
             items.iter().map(|value| count(item, value, has)).sum()
         }
         ParsedValue::Word(text) | ParsedValue::Text(text) => u64::from(has(column, text)),

@@ -16,8 +16,9 @@ use super::parsed::{self, ParsedValue};
 /// The longest value that a reason shows in full, in bytes.
 const SHOWN: usize = 80;
 
-/// Faults of rows and values that aren't read here: of the syntax of JSON, Python and quoted CSV.
-const OF_SYNTAX: [Fault; 10] = [
+/// Faults of the syntax of JSON, Python and quoted CSV, which isn't read here, and of values; without those that name a
+/// byte.
+const KNOWN: [Fault; 26] = [
     Fault::NotJson,
     Fault::NotPython,
     Fault::Elided,
@@ -28,10 +29,7 @@ const OF_SYNTAX: [Fault; 10] = [
     Fault::NotText,
     Fault::StrayQuote,
     Fault::OpenQuote,
-];
-
-/// Faults of values.
-const OF_VALUES: [Fault; 15] = [
+    Fault::Quote,
     Fault::Empty,
     Fault::Absent,
     Fault::NotInteger,
@@ -98,20 +96,13 @@ impl RejectedText<'_> {
     fn shape_fault(&self, order: &FieldOrder) -> Option<Fault> {
         let is_plain = order.table.syntax == Syntax::Csv;
         let found = self.fields.as_ref().map_or(0, ByteRecord::len);
-        let expected = order.fields.len();
-        let has_other_count = is_plain && self.fields.is_some() && found != expected;
+        let has_other_count = is_plain && self.fields.is_some() && found != order.fields.len();
         let is_marked = self.is_first && self.raw.starts_with("\u{feff}".as_bytes());
         let faults = [
             (is_marked && !is_plain, Fault::ByteOrderMark),
             (self.is_blank, Fault::BlankLine),
             (self.has_other_end, Fault::LineEnding),
-            (
-                has_other_count,
-                Fault::FieldCount {
-                    found: count(found),
-                    expected: count(expected),
-                },
-            ),
+            (has_other_count, field_count(found, order)),
             (is_marked, Fault::ByteOrderMark),
         ];
         let mut faults = faults.into_iter();
@@ -140,11 +131,7 @@ impl RejectedText<'_> {
             return self.unknown(order, given, reason);
         };
         if !is_json && fields.len() != order.fields.len() {
-            let fault = Fault::FieldCount {
-                found: count(fields.len()),
-                expected: count(order.fields.len()),
-            };
-            let expected = with_value(fault, self.raw);
+            let expected = with_value(field_count(fields.len(), order), self.raw);
             let is_same = (column, reason) == (None, expected.as_str());
             return (!is_same).then(|| differs(&given, &expected));
         }
@@ -155,7 +142,7 @@ impl RejectedText<'_> {
             };
         };
         let fault = match plain_field(order, fields, name) {
-            Some((field, text)) => quoted_fault(order, field, text),
+            Some((field, text)) => field_fault(order, field, text, true),
             None => match parsed::values(order, fields) {
                 Err(_) => return self.unknown(order, given, reason),
                 Ok(values) => {
@@ -179,16 +166,10 @@ impl RejectedText<'_> {
     fn unknown(&self, order: &FieldOrder, given: String, reason: &str) -> Option<String> {
         let fault = text_of(reason);
         let found = fault.split(' ').next().and_then(|found| found.parse().ok());
-        let count = Fault::FieldCount {
-            found: found.unwrap_or(0),
-            expected: count(order.fields.len()),
-        };
-        let mut known = OF_SYNTAX.into_iter().chain(OF_VALUES);
+        let count = field_count(found.unwrap_or(0), order);
+        let mut known = KNOWN.into_iter().chain([count]);
         let mut bytes = 0..=u8::MAX;
         let is_known = known.any(|known| known.to_string() == fault)
-            || [Fault::Quote, count]
-                .map(|known| known.to_string())
-                .contains(&fault.to_owned())
             || bytes.any(|byte| {
                 let faults = [Fault::NotUtf8 { byte }, Fault::Control { byte }];
                 faults.into_iter().any(|known| known.to_string() == fault)
@@ -243,24 +224,18 @@ fn text_of(reason: &str) -> &str {
     reason.split_once(": '").map_or(reason, |(fault, _)| fault)
 }
 
-fn count(fields: usize) -> u32 {
-    u32::try_from(fields).unwrap_or(u32::MAX)
+fn field_count(found: usize, order: &FieldOrder) -> Fault {
+    let [found, expected] =
+        [found, order.fields.len()].map(|fields| u32::try_from(fields).unwrap_or(u32::MAX));
+    Fault::FieldCount { found, expected }
 }
 
 /// Whether a column selects rows and isn't one of the lake.
 fn is_left_out(order: &FieldOrder, column: Option<&str>) -> bool {
-    let key = order
-        .rules
-        .sample
-        .as_ref()
-        .map(|rule| &*rule.field.column.name);
-    let time = order
-        .rules
-        .time
-        .as_ref()
-        .map(|rule| &*rule.field.column.name);
-    column
-        .is_some_and(|name| [key, time].contains(&Some(name)) && order.table.column(name).is_none())
+    column.is_some_and(|name| {
+        let mut fields = order.rules.fields();
+        fields.any(|field| *field.column.name == *name) && order.table.column(name).is_none()
+    })
 }
 
 /// The column and the reason of the first fault in a row of CSV, in a column that the lake has.
@@ -268,7 +243,7 @@ fn first_fault(order: &FieldOrder, fields: &ByteRecord) -> Option<(String, Strin
     let in_lake = order.fields.iter().zip(fields);
     let mut in_lake = in_lake.filter(|(field, _)| field.index.is_some());
     in_lake.find_map(|(field, text)| {
-        let fault = plain_fault(order, field, text)?;
+        let fault = field_fault(order, field, text, false)?;
         Some((name_of(field), with_value(fault, text)))
     })
 }
@@ -281,40 +256,26 @@ fn name_of(field: &Field) -> String {
     format!("{}{item}", field.column.name)
 }
 
-/// The fault of a field of CSV.
-fn plain_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
-    let column = field.of_value();
-    if text.is_empty() || column.spelling.is_null(text) {
-        return field.mandatory.then_some(Fault::Empty);
-    }
-    match column.kind {
-        Kind::Text | Kind::Struct | Kind::List => {
-            let refused = |byte: u8| byte.is_ascii_control() || byte == b'"';
-            text_fault(text, refused)
-        }
-        Kind::Boolean => {
-            let is_truth = matches!(text, b"0" | b"1");
-            truth_fault(column, text, is_truth, Fault::NotBoolean)
-        }
-        _ => number_fault(order, column, text),
-    }
-}
-
-/// The fault of a field of quoted CSV that is no struct and no list.
-fn quoted_fault(order: &FieldOrder, field: &Field, text: &[u8]) -> Option<Fault> {
+/// The fault of a field of CSV; of quoted CSV, of one that is no struct and no list.
+fn field_fault(order: &FieldOrder, field: &Field, text: &[u8], is_quoted: bool) -> Option<Fault> {
     let column = field.of_value();
     if text.is_empty() || column.spelling.is_null(text) {
         return field.mandatory.then_some(Fault::Empty);
     }
     match column.kind {
         Kind::Text | Kind::Struct | Kind::List => text_fault(text, |byte| {
-            byte.is_ascii_control() && !b"\n\r\t".contains(&byte)
+            byte.is_ascii_control() && !(is_quoted && b"\n\r\t".contains(&byte))
+                || byte == b'"' && !is_quoted
         }),
-        Kind::Boolean => {
+        Kind::Boolean if is_quoted => {
             let is_truth = matches!(text, b"0" | b"1" | b"False" | b"True");
             truth_fault(column, text, is_truth, Fault::NotPythonTruth)
         }
-        Kind::DateTime(_) => {
+        Kind::Boolean => {
+            let is_truth = matches!(text, b"0" | b"1");
+            truth_fault(column, text, is_truth, Fault::NotBoolean)
+        }
+        Kind::DateTime(_) if is_quoted => {
             text_fault(text, |_| false).or_else(|| number_fault(order, column, text))
         }
         _ => number_fault(order, column, text),
@@ -347,11 +308,7 @@ fn text_fault(text: &[u8], is_refused: impl Fn(u8) -> bool) -> Option<Fault> {
 fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fault> {
     // No number has another character.
     let text = str::from_utf8(bytes).unwrap_or("?");
-    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
-    let integer = match is_lenient {
-        true => number::integral(text),
-        false => number::integer(text),
-    };
+    let integer = number::integer_of(column, &order.accept, text);
     match column.kind {
         Kind::Code => match integer {
             Some(value) if i32::try_from(value).is_ok() => None,
@@ -366,14 +323,7 @@ fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fau
         Kind::DateTime(zone) => number::date_time_of(column, text, zone)
             .is_none()
             .then(|| date_time_fault(text, zone)),
-        _ => {
-            let mut others = column
-                .sentinels
-                .iter()
-                .filter_map(|sentinel| sentinel.also.as_deref());
-            let is_known = integer.is_some() || others.any(|other| other == text);
-            (!is_known).then(|| integer_fault(text, 64))
-        }
+        _ => integer.is_none().then(|| integer_fault(text, 64)),
     }
 }
 
@@ -456,13 +406,7 @@ fn find<'a>(
                 let mut fields = fields.iter();
                 let (field, rest) =
                     fields.find_map(|field| Some((field, path_in(field, path)?)))?;
-                let mut members = members.iter();
-                let member = members.find(|(name, _)| *name == field.content);
-                (
-                    field,
-                    member.map_or(&ParsedValue::Null, |(_, value)| value),
-                    rest,
-                )
+                (field, parsed::field(members, field), rest)
             }
             (ParsedValue::List(items), None) => {
                 let (index, rest) = rest.strip_prefix('[')?.split_once(']')?;
@@ -664,7 +608,8 @@ mod tests {
             "é".as_bytes(),
         ] {
             let (order, field) = field("user");
-            assert_eq!(plain_fault(&order, &field, text), value::text(text).err());
+            let found = field_fault(&order, &field, text, false);
+            assert_eq!(found, value::text(text).err());
         }
     }
 
@@ -673,7 +618,7 @@ mod tests {
         let (mut order, field) = field("time");
         let faults = |order: &FieldOrder| {
             ["5.0", "5.5", "18446744073709551615", "18446744073709551616"]
-                .map(|text| plain_fault(order, &field, text.as_bytes()))
+                .map(|text| field_fault(order, &field, text.as_bytes(), false))
         };
         let (other, large) = (
             Some(Fault::NotInteger),

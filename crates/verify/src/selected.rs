@@ -67,16 +67,8 @@ fn field(
 }
 
 fn integer(field: &RuleField, text: &str) -> Result<i64, String> {
-    let column = &field.column;
-    let mut sentinels = column.sentinels.iter();
-    let sentinel = sentinels.find(|sentinel| sentinel.also.as_deref() == Some(text));
-    let may_be_float = column.spelling.integral_floats || field.accept.integral_floats;
-    let value = match sentinel {
-        Some(sentinel) => Some(sentinel.value),
-        None if may_be_float => number::integral(text),
-        None => number::integer(text),
-    };
-    value.ok_or_else(|| format!("{} isn't an integer in the source", column.name))
+    let value = number::integer_of(&field.column, &field.accept, text);
+    value.ok_or_else(|| format!("{} isn't an integer in the source", field.column.name))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch, cast::AsArray};
 use arrow_schema::DataType;
 use csv::ByteRecord;
@@ -18,9 +17,10 @@ use tracelake_schema::{Column, Kind, Syntax, Table};
 use super::file::OTHER_LAKE;
 use super::finding::{corrupt, failed};
 use super::output::Output;
+use super::scalar::{Scalar, scalar};
 use super::sources::SourceFile;
 use super::text::{PartRows, SourceText};
-use super::{archive, number, parsed, selected};
+use super::{archive, parsed, selected};
 
 /// Compares every value of a part with its source; returns how many there are.
 pub(super) fn verify_values(
@@ -286,10 +286,11 @@ fn is_value(
     array: &dyn Array,
     row: usize,
 ) -> bool {
-    match (value, array.is_null(row)) {
-        (b"", is_null) => is_null,
-        (_, true) => false,
-        (text, false) => equals(order, column, text, array, row),
+    let truths = [&["0"][..], &["1"]];
+    match str::from_utf8(value) {
+        Ok("") => array.is_null(row),
+        Ok(text) => parsed::is_value_of(order, column, text, truths, scalar(array, row)),
+        Err(_) => false,
     }
 }
 
@@ -355,22 +356,20 @@ fn shown(array: &dyn Array, row: usize) -> String {
     if array.is_null(row) {
         return "NULL".to_owned();
     }
-    match array.data_type() {
-        DataType::Timestamp(..) => {
-            let values = array.as_primitive::<TimestampMicrosecondType>();
-            format!("{} microseconds since 1970", values.value(row))
+    match (scalar(array, row), array.data_type()) {
+        (Some(Scalar::Integer(value)), DataType::Timestamp(..)) => {
+            format!("{value} microseconds since 1970")
         }
-        DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
-        DataType::Float64 => format!("{:?}", array.as_primitive::<Float64Type>().value(row)),
-        DataType::Boolean => array.as_boolean().value(row).to_string(),
-        DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
-        DataType::List(_) => {
+        (Some(Scalar::Integer(value)), _) => value.to_string(),
+        (Some(Scalar::Float(value)), _) => format!("{value:?}"),
+        (Some(Scalar::Boolean(value)), _) => value.to_string(),
+        (Some(Scalar::Text(text)), _) => text.to_owned(),
+        (None, DataType::List(_)) => {
             let items = array.as_list::<i32>().value(row);
             let texts: Vec<_> = (0..items.len()).map(|item| shown(&items, item)).collect();
             format!("[{}]", texts.join(", "))
         }
-        DataType::Struct(fields) => {
+        (None, DataType::Struct(fields)) => {
             let columns = array.as_struct().columns();
             let members = fields.iter().zip(columns);
             let texts: Vec<_> = members
@@ -378,41 +377,7 @@ fn shown(array: &dyn Array, row: usize) -> String {
                 .collect();
             format!("{{{}}}", texts.join(", "))
         }
-        other => format!("a value of type {other}"),
-    }
-}
-
-/// Whether a field that isn't empty has the value of an array.
-fn equals(order: &FieldOrder, column: &Column, text: &[u8], array: &dyn Array, row: usize) -> bool {
-    let Ok(text) = str::from_utf8(text) else {
-        return false;
-    };
-    let is_lenient = order.accept.integral_floats || column.spelling.integral_floats;
-    let read = |text| match is_lenient {
-        true => number::integral(text),
-        false => number::integer(text),
-    };
-    match column.kind {
-        Kind::DateTime(zone) => {
-            let values = array.as_primitive::<TimestampMicrosecondType>();
-            number::date_time_of(column, text, zone) == Some(values.value(row))
-        }
-        Kind::Integer => {
-            let mut sentinels = column.sentinels.iter();
-            let sentinel = sentinels.find(|sentinel| sentinel.also.as_deref() == Some(text));
-            let expected = sentinel.map_or_else(|| read(text), |sentinel| Some(sentinel.value));
-            expected == Some(array.as_primitive::<Int64Type>().value(row))
-        }
-        Kind::Code => read(text) == Some(i64::from(array.as_primitive::<Int32Type>().value(row))),
-        Kind::Float => number::float(text).is_some_and(|expected| {
-            expected.to_bits() == array.as_primitive::<Float64Type>().value(row).to_bits()
-        }),
-        Kind::Boolean => {
-            let value = array.as_boolean().value(row);
-            let plain = if value { "1" } else { "0" };
-            text == plain || column.spelling.truth(text.as_bytes()) == Some(value)
-        }
-        Kind::Text | Kind::Struct | Kind::List => text == array.as_string::<i32>().value(row),
+        (None, other) => format!("a value of type {other}"),
     }
 }
 

@@ -175,6 +175,11 @@ pub(crate) trait Unfinished: Write + Debug + Send {
     fn show(self: Box<Self>, names: &mut NewNames) -> Result<()>;
 }
 
+/// The paths of listed files.
+pub(crate) fn paths_of(files: Vec<Listed>) -> Vec<String> {
+    files.into_iter().map(|file| file.path).collect()
+}
+
 fn leads_out(path: &str) -> Error {
     Error::new(ErrorKind::Refused, "a path that leads out of the lake").at(path)
 }

@@ -4,15 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use tracelake_convert::cluster::{
-    Arrangement, ClusterOptions, ClusterRequest, FileCount, MOST_FILES,
+    Arrangement, ClusterOptions, ClusterRequest, FileCount, LEAST_MEMORY, MOST_FILES,
 };
-use tracelake_core::Context;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_location::Location;
 
-use super::values::{
-    OUTPUT, PERFORMANCE, ProgressArg, cluster_memory, file_size, limited, name, within,
-};
+use super::values::{OUTPUT, PERFORMANCE, ProgressArg, at_least, name, within};
 
 /// Make a lake of the same rows in which those of one job, machine or container are together.
 #[derive(Debug, Args)]
@@ -48,7 +45,7 @@ pub(crate) struct ClusterArgs {
     files: Option<u32>,
     /// Size of the files, for example 64MB: that of the largest table decides the number for all of them; with --compact,
     /// each table has its own [default: 256MB]
-    #[arg(long, help_heading = OUTPUT, value_name = "SIZE", value_parser = file_size)]
+    #[arg(long, help_heading = OUTPUT, value_name = "SIZE", value_parser = at_least(1, "a file has at least 1 byte"))]
     file_size: Option<u64>,
     /// Replace the lake in OUT. A directory that isn't a lake is still refused
     #[arg(long, help_heading = OUTPUT)]
@@ -58,9 +55,9 @@ pub(crate) struct ClusterArgs {
     pub(crate) dry_run: bool,
     /// Number of threads [default: one per processor]
     #[arg(long, help_heading = PERFORMANCE, value_name = "N", value_parser = within::<u16>(1, 1024))]
-    threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// Memory limit, for example 512MB or 2GiB [default: 128 MB plus 128 MB per thread]
-    #[arg(long, help_heading = PERFORMANCE, value_name = "SIZE", value_parser = cluster_memory)]
+    #[arg(long, help_heading = PERFORMANCE, value_name = "SIZE", value_parser = at_least(LEAST_MEMORY, "too small: rows are clustered in 64MB or more"))]
     memory: Option<u64>,
     /// Directory for rows that don't fit in memory while they are sorted [default: a directory in OUT; for a bucket,
     /// that of temporary files]
@@ -75,11 +72,6 @@ pub(crate) struct ClusterArgs {
 const THREAD_MEMORY: u64 = 128_000_000;
 
 impl ClusterArgs {
-    /// The context, limited to the threads that are asked for.
-    pub(crate) fn within(&self, context: &Context) -> Context {
-        limited(context, self.threads)
-    }
-
     /// The request.
     pub(crate) fn request(&self) -> Result<ClusterRequest> {
         let arrangement = match &self.by {
@@ -102,18 +94,6 @@ impl ClusterArgs {
             return Err(Error::new(ErrorKind::Usage, reason).hint("pass more, or leave it out"));
         }
         Ok(request)
-    }
-
-    /// Where the lake is made.
-    pub(crate) fn out(&self) -> Result<Location> {
-        let out = Location::parse(self.out.as_os_str())?;
-        if self.overwrite && out.as_path().is_none() {
-            let reason = "--overwrite can't replace a lake in a bucket";
-            return Err(Error::new(ErrorKind::Usage, reason)
-                .at(out)
-                .hint("use a new prefix"));
-        }
-        Ok(out)
     }
 
     /// How the work is done on some threads.

@@ -25,11 +25,10 @@ use tracelake_location::Location;
 use tracelake_schema::{Rule, Table, Trace, example_name, simulated_trace_names, trace_names};
 use tracelake_verify::export::ExportOptions;
 use tracelake_verify::release::ReleaseOptions;
-pub(crate) use values::ProgressArg;
 use values::{
-    BAD_ROWS, INPUT, OUTPUT, PERFORMANCE, limited, name, query_memory, rows, rule, seconds, size,
-    trace, within,
+    BAD_ROWS, INPUT, OUTPUT, PERFORMANCE, at_least, name, rows, rule, seconds, size, trace, within,
 };
+pub(crate) use values::{ProgressArg, lake_to_make, limited};
 
 /// Turn published cluster traces into a typed, partitioned Parquet lake.
 #[derive(Debug, Parser)]
@@ -272,7 +271,7 @@ pub(crate) struct CommitArgs {
     cell: Option<String>,
     /// Number of threads [default: one per processor]
     #[arg(long, value_name = "N", value_parser = within::<u16>(1, 1024))]
-    threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// How to show progress on stderr: a bar on a terminal, lines, JSON lines, or none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub(crate) progress: ProgressArg,
@@ -295,11 +294,6 @@ impl CommitArgs {
             parts: self.parts.as_ref().map(|parts| parts.ranges().collect()),
             cell: self.cell.clone(),
         }
-    }
-
-    /// The context, limited to the threads that are asked for.
-    pub(crate) fn within(&self, context: &Context) -> Context {
-        limited(context, self.threads)
     }
 }
 
@@ -418,7 +412,7 @@ pub(crate) struct InspectArgs {
     pub(crate) allow_missing: bool,
     /// Trace of a source: a name, or a description such as ./my-trace.toml [default: recognised]
     #[arg(long, value_name = "NAME|FILE", value_parser = trace)]
-    trace: Option<String>,
+    pub(crate) trace: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -441,7 +435,7 @@ pub(crate) struct SchemaArgs {
          the SQL then names [default: a list of all traces]",
         known_traces()
     ))]
-    trace: Option<String>,
+    pub(crate) trace: Option<String>,
     /// One of its tables [default: all]
     #[arg(value_name = "TABLE", value_parser = name)]
     table: Option<String>,
@@ -593,7 +587,7 @@ struct QueryArgs {
     #[arg(long, value_name = "N", value_parser = within::<u16>(1, 1024))]
     threads: Option<u16>,
     /// Memory limit of DuckDB, for example 2GiB [default: 1200MB]
-    #[arg(long, value_name = "SIZE", value_parser = query_memory)]
+    #[arg(long, value_name = "SIZE", value_parser = at_least(100_000_000, "too small: queries need 100MB"))]
     memory: Option<u64>,
     /// Time limit of a query [default: none; one hour if the trace isn't built in]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -697,27 +691,6 @@ impl ConvertArgs {
         request.derive.clone_from(&self.derive);
         Ok(request)
     }
-
-    /// Where the lake is.
-    pub(crate) fn out(&self) -> Result<Location> {
-        let out = Location::parse(self.out.as_os_str())?;
-        if self.overwrite && out.as_path().is_none() {
-            return Err(Error::new(
-                ErrorKind::Usage,
-                "--overwrite can't replace a lake in a bucket",
-            )
-            .at(out)
-            .hint("use a new prefix"));
-        }
-        Ok(out)
-    }
-}
-
-impl InspectArgs {
-    /// The trace of the source, if it is named.
-    pub(crate) fn trace(&self) -> Result<Option<Arc<Trace>>> {
-        self.trace.as_deref().map(given_trace).transpose()
-    }
 }
 
 impl ReleaseArgs {
@@ -746,11 +719,6 @@ impl ExportArgs {
 }
 
 impl SchemaArgs {
-    /// The trace, where it is named.
-    pub(crate) fn subject(&self) -> Result<Option<Arc<Trace>>> {
-        self.trace.as_deref().map(given_trace).transpose()
-    }
-
     /// The table of the trace, where it is named.
     pub(crate) fn table_of<'a>(&self, trace: &'a Trace) -> Result<Option<&'a Table>> {
         let table = |name: &String| {

@@ -1,11 +1,14 @@
 //! How the values of options are read, and what commands have in common.
 
+use std::path::Path;
+
 use clap::ValueEnum;
 use serde::Serialize;
-use tracelake_convert::cluster::LEAST_MEMORY;
 use tracelake_convert::run::parts_within;
 use tracelake_core::Context;
+use tracelake_core::error::{self, Error, ErrorKind};
 use tracelake_core::redact::redacted;
+use tracelake_location::Location;
 use tracelake_schema::Rule;
 
 /// The groups of options in `--help`.
@@ -40,15 +43,24 @@ const UNITS: [(&str, u64); 12] = [
     ("t", 1_000_000_000_000),
 ];
 
-/// The least memory that DuckDB's queries get by, in bytes.
-const LEAST_QUERY_MEMORY: u64 = 100_000_000;
-
 /// A context limited to some threads; to as many as before without a number.
-pub(super) fn limited(context: &Context, threads: Option<u16>) -> Context {
+pub(crate) fn limited(context: &Context, threads: Option<u16>) -> Context {
     match threads {
         Some(threads) => context.clone().with_threads(threads.into()),
         None => context.clone(),
     }
+}
+
+/// Where a lake is made. One in a bucket can't be replaced.
+pub(crate) fn lake_to_make(out: &Path, overwrite: bool) -> error::Result<Location> {
+    let out = Location::parse(out.as_os_str())?;
+    if overwrite && out.as_path().is_none() {
+        let reason = "--overwrite can't replace a lake in a bucket";
+        return Err(Error::new(ErrorKind::Usage, reason)
+            .at(out)
+            .hint("use a new prefix"));
+    }
+    Ok(out)
 }
 
 /// Reads a size in bytes that is enough for one part.
@@ -61,26 +73,13 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads a size in bytes that is enough for clustering rows.
-pub(super) fn cluster_memory(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
-        ..LEAST_MEMORY => Err("too small: rows are clustered in 64MB or more".into()),
-        size => Ok(size),
-    }
-}
-
-/// Reads the size of a file in bytes.
-pub(super) fn file_size(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
-        0 => Err("a file has at least 1 byte".into()),
-        size => Ok(size),
-    }
-}
-
-/// Reads a size in bytes that is enough for queries.
-pub(super) fn query_memory(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
-        ..LEAST_QUERY_MEMORY => Err("too small: queries need 100MB".into()),
+/// Reads a size in bytes; `wrong` says what one below `least` is.
+pub(super) fn at_least(
+    least: u64,
+    wrong: &'static str,
+) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| match bytes(text)? {
+        size if size < least => Err(wrong.into()),
         size => Ok(size),
     }
 }
@@ -222,14 +221,12 @@ mod tests {
         for small in ["0", "255MB", "100MiB", "1k"] {
             assert!(size(small).unwrap_err().contains("256MB"), "{small:?}");
         }
-        assert_eq!(query_memory("100MB"), Ok(LEAST_QUERY_MEMORY));
+        let queries = at_least(100_000_000, "too small");
+        assert_eq!(queries("100MB"), Ok(100_000_000));
         for small in ["0", "99MB", "95MiB"] {
-            assert!(
-                query_memory(small).unwrap_err().contains("100MB"),
-                "{small:?}"
-            );
+            assert_eq!(queries(small), Err("too small".to_owned()), "{small:?}");
         }
-        assert!(query_memory("much").unwrap_err().starts_with("expected"));
+        assert!(queries("much").unwrap_err().starts_with("expected"));
     }
 
     #[test]

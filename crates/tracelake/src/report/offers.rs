@@ -1,26 +1,12 @@
 //! What `fetch` prints: where the files of each table are, or why they can't be fetched; and what was fetched.
 
 use indicatif::HumanBytes;
-use serde::Serialize;
+use serde_json::{Value, json};
 use tracelake_core::words::{group_digits, several};
 use tracelake_fetch::{Checked, FileList, Offer, Outcome, Place};
 use tracelake_schema::Trace;
 
 use super::{Reporter, say, shown};
-
-/// The last JSON line of `fetch`.
-#[derive(Serialize)]
-struct DoneLine {
-    event: &'static str,
-    fetched: u64,
-    bytes: u64,
-    kept: u64,
-    by_digest: u64,
-    by_format: u64,
-    by_size: u64,
-    unchecked: u64,
-    seconds: f64,
-}
 
 /// A line for each place of each table.
 pub(crate) fn offers_text(trace: &Trace, offers: &[Offer]) -> String {
@@ -147,16 +133,14 @@ pub(crate) fn fetched(reporter: &Reporter, outcome: &Outcome) {
     say(&format!("{:.1} s", reporter.elapsed().as_secs_f64()));
 }
 
-fn done(reporter: &Reporter, outcome: &Outcome) -> DoneLine {
-    DoneLine {
-        event: "done",
-        fetched: outcome.fetched,
-        bytes: outcome.bytes,
-        kept: outcome.kept,
-        by_digest: outcome.checked_by(|checked| checked == Checked::Digest),
-        by_format: outcome.checked_by(|checked| matches!(checked, Checked::Format(_))),
-        by_size: outcome.checked_by(|checked| checked == Checked::Size),
-        unchecked: outcome.checked_by(|checked| checked == Checked::Nothing),
-        seconds: reporter.elapsed().as_secs_f64(),
-    }
+/// The last JSON line of `fetch`.
+fn done(reporter: &Reporter, outcome: &Outcome) -> Value {
+    json!({
+        "event": "done", "fetched": outcome.fetched, "bytes": outcome.bytes, "kept": outcome.kept,
+        "by_digest": outcome.checked_by(|checked| checked == Checked::Digest),
+        "by_format": outcome.checked_by(|checked| matches!(checked, Checked::Format(_))),
+        "by_size": outcome.checked_by(|checked| checked == Checked::Size),
+        "unchecked": outcome.checked_by(|checked| checked == Checked::Nothing),
+        "seconds": reporter.elapsed().as_secs_f64(),
+    })
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::{Value, json};
 use tracelake_convert::plan::Shard;
 use tracelake_core::error::Error;
 use tracelake_core::event::Event;
@@ -94,31 +95,6 @@ struct EventLine<'a> {
     far: Option<Far>,
 }
 
-/// Another JSON line.
-#[derive(Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-enum ProgressLine<'a> {
-    Start {
-        command: &'a str,
-        parts: Option<u64>,
-        bytes_total: Option<u64>,
-        shard: Option<u32>,
-        shards: Option<u32>,
-    },
-    Warning {
-        text: &'a str,
-    },
-    Error {
-        kind: &'static str,
-        exit_code: i32,
-        path: Option<String>,
-        line: Option<u64>,
-        column: Option<u64>,
-        field: Option<&'a str>,
-        text: String,
-    },
-}
-
 impl Reporter {
     /// Prepares for work that isn't known yet.
     pub(crate) fn new(progress: ProgressArg) -> Self {
@@ -147,13 +123,10 @@ impl Reporter {
         let planned = self.planned.get_or_init(|| planned);
         match &self.how {
             How::Terminal(shown) => drop(shown.set(bar(planned))),
-            How::Json => self.json(&ProgressLine::Start {
-                command: planned.command,
-                parts: planned.parts,
-                bytes_total: planned.bytes,
-                shard: planned.shard.map(|shard| shard.index),
-                shards: planned.shard.map(|shard| shard.of),
-            }),
+            How::Json => self.json(&json!({
+                "event": "start", "command": planned.command, "parts": planned.parts, "bytes_total": planned.bytes,
+                "shard": planned.shard.map(|shard| shard.index), "shards": planned.shard.map(|shard| shard.of),
+            })),
             How::Plain | How::Quiet | How::Silent => {}
         }
     }
@@ -360,23 +333,18 @@ pub(crate) fn json_error(error: &Error) {
 /// A warning, where no [`Reporter`] can be asked.
 pub(super) fn warning(text: &str, in_json: bool) {
     match in_json {
-        true => json(&ProgressLine::Warning { text }),
+        true => json(&json!({"event": "warning", "text": text})),
         false => say(&format!("warning: {}", shown(text))),
     }
 }
 
-fn error_line(error: &Error) -> ProgressLine<'_> {
-    let place = error.place();
-    let path = place.path.as_ref();
-    ProgressLine::Error {
-        kind: error.kind().name(),
-        exit_code: error.kind().exit_code(),
-        path: path.map(|path| path.to_string_lossy().into_owned()),
-        line: place.line,
-        column: place.column,
-        field: place.field.as_deref(),
-        text: error.to_string(),
-    }
+fn error_line(error: &Error) -> Value {
+    let (kind, place) = (error.kind(), error.place());
+    json!({
+        "event": "error", "kind": kind.name(), "exit_code": kind.exit_code(),
+        "path": place.path.as_ref().map(|path| path.to_string_lossy()),
+        "line": place.line, "column": place.column, "field": place.field, "text": error.to_string(),
+    })
 }
 
 fn json(line: &impl Serialize) {

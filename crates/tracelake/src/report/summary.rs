@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use indicatif::HumanBytes;
 use serde::Serialize;
+use serde_json::{Value, json};
 use tracelake_convert::plan::Plan;
 use tracelake_convert::run::Outcome;
 use tracelake_core::part_key::{CellName, PartKey, of_cell};
@@ -17,20 +18,7 @@ use tracelake_verify::{is_far_short, parts_alone};
 
 use super::{Reporter, Stream, aligned, say, shown, shown_path};
 
-/// The last JSON line of a run that ended well.
-#[derive(Serialize)]
-struct DoneLine<'a> {
-    event: &'static str,
-    trace: &'a str,
-    converted: usize,
-    /// Whether the lake is finished; a shard leaves that to the commit.
-    committed: bool,
-    shard: Option<u32>,
-    shards: Option<u32>,
-    tables: Vec<DoneTable<'a>>,
-    seconds: f64,
-}
-
+/// A table in the last JSON line of a run that ended well.
 #[derive(Serialize)]
 struct DoneTable<'a> {
     name: &'a str,
@@ -92,9 +80,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
 pub(crate) fn forgotten(reporter: &Reporter, forgotten: &Forgotten) {
     if reporter.is_json() {
         let parts = forgotten.parts.len();
-        reporter.json(
-            &serde_json::json!({"event": "done", "forgotten": parts, "empty": forgotten.is_empty}),
-        );
+        reporter.json(&json!({"event": "done", "forgotten": parts, "empty": forgotten.is_empty}));
     } else if reporter.is_for_people() {
         let parts = match forgotten.parts.len() as u64 {
             0 => "nothing to forget".to_owned(),
@@ -108,8 +94,9 @@ pub(crate) fn forgotten(reporter: &Reporter, forgotten: &Forgotten) {
     }
 }
 
-fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> DoneLine<'a> {
-    let table = |(name, cell, facts): (&'a str, Option<CellName>, Cow<'_, TableFacts>)| {
+/// The last JSON line of a run that ended well; a shard leaves it to the commit to finish the lake.
+fn done(reporter: &Reporter, trace: &Trace, outcome: &Outcome) -> Value {
+    let table = |(name, cell, facts): (_, Option<CellName>, Cow<'_, TableFacts>)| {
         let known = trace.table(name);
         DoneTable {
             name,
@@ -130,16 +117,11 @@ fn done<'a>(reporter: &Reporter, trace: &'a Trace, outcome: &'a Outcome) -> Done
         let cells = facts.by_cell().into_iter();
         cells.map(|(cell, of_cell)| (&facts.name[..], cell, of_cell))
     });
-    DoneLine {
-        event: "done",
-        trace: &trace.name,
-        converted: outcome.converted,
-        committed: outcome.is_committed,
-        shard: reporter.shard().map(|shard| shard.index),
-        shards: reporter.shard().map(|shard| shard.of),
-        tables: tables.map(table).collect(),
-        seconds: reporter.elapsed().as_secs_f64(),
-    }
+    json!({
+        "event": "done", "trace": trace.name, "converted": outcome.converted, "committed": outcome.is_committed,
+        "shard": reporter.shard().map(|shard| shard.index), "shards": reporter.shard().map(|shard| shard.of),
+        "tables": tables.map(table).collect::<Vec<_>>(), "seconds": reporter.elapsed().as_secs_f64(),
+    })
 }
 
 /// Says how many rows the selection leaves out, and if it leaves out all of them.
