@@ -1,7 +1,6 @@
 //! Rows about a fleet: states and samples of machines and containers, batch tasks and instances.
 
-use crate::number::{decimal, hundredths};
-use crate::row::{Quantity, Row};
+use crate::row::{Hundredths, Quantity, Row, quantities};
 
 /// The state of a machine at a time.
 #[derive(Debug)]
@@ -89,136 +88,90 @@ pub(crate) struct Used {
     pub(crate) invalid: &'static str,
 }
 
-/// Appends a name such as `m_12`.
-fn named(out: &mut Vec<u8>, sort: &str, number: u64) {
-    out.extend_from_slice(sort.as_bytes());
-    decimal(out, number);
-}
-
-impl Used {
-    fn disk(&self, out: &mut Vec<u8>) {
-        match self.disk {
-            Some(percent) => decimal(out, percent),
-            None => out.extend_from_slice(self.invalid.as_bytes()),
-        }
-    }
-}
-
 macro_rules! sample {
-    ($row:ty, $stream:literal, $($own:expr,)*) => {
-        impl Row for $row {
+    ($row:ident: $of:ty, $stream:literal, $($own:tt)*) => {
+        impl Row for $of {
             const STREAM: &'static str = $stream;
-            const QUANTITIES: &'static [Quantity<Self>] = &[
-                $($own,)*
-                ("machine.name", |row, out| named(out, "m_", row.machine)),
-                ("sample.time", |row, out| decimal(out, row.time)),
-                ("sample.cpu", |row, out| decimal(out, row.used.cpu)),
-                ("sample.memory", |row, out| decimal(out, row.used.memory)),
-                ("sample.cpi", |row, out| {
-                    row.used.counters.into_iter().for_each(|it| hundredths(out, it.0));
-                }),
-                ("sample.memory_bandwidth", |row, out| {
-                    row.used.counters.into_iter().for_each(|it| hundredths(out, it.1));
-                }),
-                ("sample.cache_misses", |row, out| {
-                    row.used.counters.into_iter().for_each(|it| decimal(out, it.2));
-                }),
-                ("sample.net_in", |row, out| hundredths(out, row.used.net.0)),
-                ("sample.net_out", |row, out| hundredths(out, row.used.net.1)),
-                ("sample.disk_io", |row, out| row.used.disk(out)),
-            ];
+            const QUANTITIES: &'static [Quantity<Self>] = quantities! { $row;
+                $($own)*
+                "machine.name" => ("m_", $row.machine),
+                "sample.time" => $row.time,
+                "sample.cpu" => $row.used.cpu,
+                "sample.memory" => $row.used.memory,
+                "sample.cpi" => $row.used.counters.map(|it| Hundredths(it.0)),
+                "sample.memory_bandwidth" => $row.used.counters.map(|it| Hundredths(it.1)),
+                "sample.cache_misses" => $row.used.counters.map(|it| it.2),
+                "sample.net_in" => Hundredths($row.used.net.0),
+                "sample.net_out" => Hundredths($row.used.net.1),
+                "sample.disk_io" => $row.used.disk.ok_or($row.used.invalid),
+            };
         }
     };
 }
 
-sample!(MachineSample, "machine samples",);
+sample!(row: MachineSample, "machine samples",);
 sample!(
-    ContainerSample,
-    "container samples",
-    ("container.name", |row, out| named(out, "c_", row.container)),
+    row: ContainerSample, "container samples",
+    "container.name" => ("c_", row.container),
 );
 
 impl Row for MachineState {
     const STREAM: &'static str = "machine states";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("machine.name", |row, out| named(out, "m_", row.machine)),
-        ("state.time", |row, out| decimal(out, row.time)),
-        ("machine.domain", |row, out| decimal(out, row.domains.0)),
-        ("machine.other_domain", |row, out| {
-            row.domains.1.into_iter().for_each(|it| decimal(out, it));
-        }),
-        ("machine.cores", |_, out| decimal(out, 96)),
-        ("machine.memory", |_, out| decimal(out, 100)),
-        ("state.status", |row, out| {
-            out.extend_from_slice(row.status.as_bytes());
-        }),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "machine.name" => ("m_", row.machine),
+        "state.time" => row.time,
+        "machine.domain" => row.domains.0,
+        "machine.other_domain" => row.domains.1,
+        "machine.cores" => 96_u64,
+        "machine.memory" => 100_u64,
+        "state.status" => row.status,
+    };
 }
 
 impl Row for ContainerState {
     const STREAM: &'static str = "container states";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("container.name", |row, out| named(out, "c_", row.container)),
-        ("machine.name", |row, out| named(out, "m_", row.machine)),
-        ("state.time", |row, out| decimal(out, row.time)),
-        ("container.app", |row, out| named(out, "app_", row.app)),
-        ("state.status", |row, out| {
-            out.extend_from_slice(row.status.as_bytes());
-        }),
-        ("container.cpu", |row, out| decimal(out, row.cpu)),
-        ("container.memory", |row, out| hundredths(out, row.memory)),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "container.name" => ("c_", row.container),
+        "machine.name" => ("m_", row.machine),
+        "state.time" => row.time,
+        "container.app" => ("app_", row.app),
+        "state.status" => row.status,
+        "container.cpu" => row.cpu,
+        "container.memory" => Hundredths(row.memory),
+    };
 }
 
 impl Row for BatchTask {
     const STREAM: &'static str = "batch tasks";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("task.name", |row, out| out.extend_from_slice(&row.name)),
-        ("task.instances", |row, out| {
-            row.instances.into_iter().for_each(|it| decimal(out, it));
-        }),
-        ("job.name", |row, out| named(out, "j_", row.job)),
-        ("task.type", |row, out| decimal(out, row.kind)),
-        ("task.status", |row, out| {
-            out.extend_from_slice(row.status.as_bytes());
-        }),
-        ("run.start", |row, out| decimal(out, row.start)),
-        ("run.end", |row, out| decimal(out, row.end)),
-        ("task.plan_cpu", |row, out| {
-            row.plan.into_iter().for_each(|it| decimal(out, it.0));
-        }),
-        ("task.plan_memory", |row, out| {
-            row.plan.into_iter().for_each(|it| hundredths(out, it.1));
-        }),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "task.name" => &*row.name,
+        "task.instances" => row.instances,
+        "job.name" => ("j_", row.job),
+        "task.type" => row.kind,
+        "task.status" => row.status,
+        "run.start" => row.start,
+        "run.end" => row.end,
+        "task.plan_cpu" => row.plan.map(|it| it.0),
+        "task.plan_memory" => row.plan.map(|it| Hundredths(it.1)),
+    };
 }
 
 impl Row for BatchInstance {
     const STREAM: &'static str = "batch instances";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("instance.name", |row, out| named(out, "ins_", row.id)),
-        ("task.name", |row, out| {
-            out.extend_from_slice(&row.task.name);
-        }),
-        ("job.name", |row, out| named(out, "j_", row.task.job)),
-        ("task.type", |row, out| decimal(out, row.task.kind)),
-        ("task.status", |row, out| {
-            out.extend_from_slice(row.task.status.as_bytes());
-        }),
-        ("run.start", |row, out| decimal(out, row.start)),
-        ("run.end", |row, out| decimal(out, row.end)),
-        ("machine.name", |row, out| named(out, "m_", row.machine)),
-        ("instance.attempt", |row, out| decimal(out, row.attempt)),
-        ("instance.attempts", |row, out| decimal(out, row.attempts)),
-        ("instance.cpu_mean", |row, out| hundredths(out, row.cpu.0)),
-        ("instance.cpu_maximum", |row, out| {
-            hundredths(out, row.cpu.1);
-        }),
-        ("instance.memory_mean", |row, out| {
-            hundredths(out, row.memory.0);
-        }),
-        ("instance.memory_maximum", |row, out| {
-            hundredths(out, row.memory.1);
-        }),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "instance.name" => ("ins_", row.id),
+        "task.name" => &*row.task.name,
+        "job.name" => ("j_", row.task.job),
+        "task.type" => row.task.kind,
+        "task.status" => row.task.status,
+        "run.start" => row.start,
+        "run.end" => row.end,
+        "machine.name" => ("m_", row.machine),
+        "instance.attempt" => row.attempt,
+        "instance.attempts" => row.attempts,
+        "instance.cpu_mean" => Hundredths(row.cpu.0),
+        "instance.cpu_maximum" => Hundredths(row.cpu.1),
+        "instance.memory_mean" => Hundredths(row.memory.0),
+        "instance.memory_maximum" => Hundredths(row.memory.1),
+    };
 }

@@ -1,9 +1,9 @@
 //! Rows about jobs and their tasks: events and constraints.
 
-use crate::number::{Amount, decimal, general, hash};
+use crate::number::Amount;
 use crate::profile;
 use crate::random::{Random, mix, scale};
-use crate::row::{CodeNames, Quantity, Row, Value, Write, find, flag, separate, small};
+use crate::row::{CodeNames, Hash, List, Quantity, Row, Value, Write, find, quantities};
 
 /// Codes of events, and of the reasons why a record was added.
 const EVENT_CODES: CodeNames = &[
@@ -155,48 +155,27 @@ pub(crate) struct TaskConstraint {
 }
 
 impl JobFacts {
-    pub(crate) const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("job.id", |job, out| decimal(out, job.id)),
-        ("job.user", |job, out| hash(out, job.user)),
-        ("job.scheduling_class", |job, out| small(out, job.class)),
-        ("job.name", |job, out| hash(out, job.name)),
-        ("job.logical_name", |job, out| hash(out, job.logical_name)),
-        ("job.priority", |job, out| small(out, job.priority)),
-        ("job.raw_priority", |job, out| {
+    pub(crate) const QUANTITIES: &'static [Quantity<Self>] = quantities! { job;
+        "job.id" => job.id,
+        "job.user" => Hash(job.user),
+        "job.scheduling_class" => job.class,
+        "job.name" => Hash(job.name),
+        "job.logical_name" => Hash(job.logical_name),
+        "job.priority" => job.priority,
+        "job.raw_priority" => {
             let rank = usize::from(job.priority).min(profile::RAW_PRIORITY.len() - 1);
-            decimal(out, profile::RAW_PRIORITY[rank]);
-        }),
-        ("collection.type", |job, out| {
-            decimal(out, job.pick(1, &profile::COLLECTION_TYPE));
-        }),
-        ("collection.parent", |job, out| {
-            let parent = job.links.parent;
-            parent.into_iter().for_each(|id| decimal(out, id));
-        }),
-        ("collection.start_after", |job, out| {
-            let earlier = job.links.starts_after.into_iter().flatten();
-            for (turn, id) in (0..).zip(earlier) {
-                separate(out, turn);
-                decimal(out, id);
-            }
-        }),
-        ("collection.max_per_machine", |job, out| {
-            decimal(out, u64::from(job.different_machines));
-        }),
-        ("collection.max_per_switch", |job, out| {
-            decimal(out, job.pick(4, &profile::MAX_PER_SWITCH));
-        }),
-        ("collection.vertical_scaling", |job, out| {
-            decimal(out, job.pick(5, &profile::VERTICAL_SCALING));
-        }),
-        ("collection.scheduler", |job, out| {
-            // Batch work of low priority has its own scheduler.
-            flag(out, (3..6).contains(&job.priority));
-        }),
-        ("alloc.collection", |job, out| {
-            decimal(out, job.links.alloc_set.unwrap_or(0));
-        }),
-    ];
+            profile::RAW_PRIORITY[rank]
+        },
+        "collection.type" => job.pick(1, &profile::COLLECTION_TYPE),
+        "collection.parent" => job.links.parent,
+        "collection.start_after" => List(job.links.starts_after.into_iter().flatten()),
+        "collection.max_per_machine" => job.different_machines,
+        "collection.max_per_switch" => job.pick(4, &profile::MAX_PER_SWITCH),
+        "collection.vertical_scaling" => job.pick(5, &profile::VERTICAL_SCALING),
+        // Batch work of low priority has its own scheduler.
+        "collection.scheduler" => (3..6).contains(&job.priority),
+        "alloc.collection" => job.links.alloc_set.unwrap_or(0),
+    };
 
     /// Whether something holds for the job, which it does for `times` jobs in a million.
     fn happens(&self, what: u64, times: u64) -> bool {
@@ -208,38 +187,21 @@ impl JobFacts {
         let index = Random::new(mix(self.id, what)).weighted(weights);
         u64::try_from(index).unwrap_or(0)
     }
-}
 
-/// Appends the number of the alloc instance that a task runs in, or -1.
-pub(crate) fn alloc_index(out: &mut Vec<u8>, job: &JobFacts, index: u32) {
-    match job.links.alloc_set {
-        Some(_) => decimal(out, u64::from(index)),
-        None => out.extend_from_slice(b"-1"),
-    }
-}
-
-/// Appends one field of each constraint, as a list.
-pub(crate) fn constraints(
-    out: &mut Vec<u8>,
-    constraints: &[Constraint],
-    part: fn(&Constraint, &mut Vec<u8>),
-) {
-    for (turn, constraint) in (0..).zip(constraints) {
-        separate(out, turn);
-        part(constraint, out);
+    /// The number of the alloc instance that a task runs in, or -1.
+    pub(crate) fn alloc_index(&self, task: u32) -> Result<u32, &'static str> {
+        self.links.alloc_set.map(|_| task).ok_or("-1")
     }
 }
 
 impl Row for JobEvent {
     const STREAM: &'static str = "job events";
     const CODE_NAMES: CodeNames = EVENT_CODES;
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("event.time", |row, out| decimal(out, row.time)),
-        ("event.missing", |row, out| {
-            row.missing.into_iter().for_each(|why| small(out, why))
-        }),
-        ("event.type", |row, out| small(out, row.kind)),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "event.time" => row.time,
+        "event.missing" => row.missing,
+        "event.type" => row.kind,
+    };
 
     fn quantity(name: &str) -> Option<Write<Self>> {
         let own = find(Self::QUANTITIES, name, |row| row);
@@ -250,49 +212,23 @@ impl Row for JobEvent {
 impl Row for TaskEvent {
     const STREAM: &'static str = "task events";
     const CODE_NAMES: CodeNames = EVENT_CODES;
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("event.time", |row, out| decimal(out, row.time)),
-        ("event.missing", |row, out| {
-            row.missing.into_iter().for_each(|why| small(out, why))
-        }),
-        ("event.type", |row, out| small(out, row.kind)),
-        ("event.machine", |row, out| {
-            row.machine.into_iter().for_each(|id| decimal(out, id))
-        }),
-        ("event.machine_or_0", |row, out| {
-            decimal(out, row.machine.unwrap_or(0));
-        }),
-        ("alloc.index", |row, out| {
-            alloc_index(out, &row.job, row.index)
-        }),
-        ("constraint.name", |row, out| {
-            constraints(out, &row.constraints, |it, out| hash(out, it.attribute));
-        }),
-        (CONSTRAINT_VALUE, |row, out| {
-            constraints(out, &row.constraints, |it, out| it.value.write(out));
-        }),
-        ("constraint.operator", |row, out| {
-            constraints(out, &row.constraints, |it, out| small(out, it.operator));
-        }),
-        ("job.different_machines", |row, out| {
-            // Known only together with the request.
-            row.request
-                .into_iter()
-                .for_each(|_| flag(out, row.job.different_machines));
-        }),
-        ("task.index", |row, out| decimal(out, u64::from(row.index))),
-        ("task.cpu_request", |row, out| {
-            row.request.into_iter().for_each(|it| general(out, it.cpu))
-        }),
-        ("task.memory_request", |row, out| {
-            row.request
-                .into_iter()
-                .for_each(|it| general(out, it.memory));
-        }),
-        ("task.disk_request", |row, out| {
-            row.request.into_iter().for_each(|it| general(out, it.disk));
-        }),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "event.time" => row.time,
+        "event.missing" => row.missing,
+        "event.type" => row.kind,
+        "event.machine" => row.machine,
+        "event.machine_or_0" => row.machine.unwrap_or(0),
+        "alloc.index" => row.job.alloc_index(row.index),
+        "constraint.name" => List(row.constraints.iter().map(|it| Hash(it.attribute))),
+        CONSTRAINT_VALUE => List(row.constraints.iter().map(|it| it.value)),
+        "constraint.operator" => List(row.constraints.iter().map(|it| it.operator)),
+        // Known only together with the request.
+        "job.different_machines" => row.request.map(|_| row.job.different_machines),
+        "task.index" => row.index,
+        "task.cpu_request" => row.request.map(|it| it.cpu),
+        "task.memory_request" => row.request.map(|it| it.memory),
+        "task.disk_request" => row.request.map(|it| it.disk),
+    };
 
     fn quantity(name: &str) -> Option<Write<Self>> {
         let own = find(Self::QUANTITIES, name, |row| row);
@@ -303,12 +239,12 @@ impl Row for TaskEvent {
 impl Row for TaskConstraint {
     const STREAM: &'static str = "task constraints";
     const LEFT_EMPTY: &'static [&'static str] = &[CONSTRAINT_VALUE];
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("event.time", |row, out| decimal(out, row.time)),
-        ("job.id", |row, out| decimal(out, row.job)),
-        ("task.index", |row, out| decimal(out, u64::from(row.index))),
-        ("constraint.operator", |row, out| small(out, row.operator)),
-        ("constraint.attribute", |row, out| hash(out, row.attribute)),
-        (CONSTRAINT_VALUE, |row, out| row.value.write(out)),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "event.time" => row.time,
+        "job.id" => row.job,
+        "task.index" => row.index,
+        "constraint.operator" => row.operator,
+        "constraint.attribute" => Hash(row.attribute),
+        CONSTRAINT_VALUE => row.value,
+    };
 }

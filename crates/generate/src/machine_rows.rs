@@ -1,9 +1,9 @@
 //! Rows about machines: events and attributes.
 
-use crate::number::{Amount, decimal, general, hash};
+use crate::number::Amount;
 use crate::profile;
 use crate::random::mix;
-use crate::row::{CodeNames, Quantity, Row, Value, flag, small};
+use crate::row::{CodeNames, Hash, Quantity, Row, Value, quantities};
 
 /// A machine is added, removed or changed.
 #[derive(Debug)]
@@ -29,31 +29,25 @@ pub(crate) struct MachineAttribute {
 impl Row for MachineEvent {
     const STREAM: &'static str = "machine events";
     const CODE_NAMES: CodeNames = &[("event.type", &["ADD", "REMOVE", "UPDATE"])];
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("event.time", |row, out| decimal(out, row.time)),
-        ("event.type", |row, out| small(out, row.kind)),
-        ("machine.id", |row, out| decimal(out, row.machine)),
-        ("machine.platform", |row, out| hash(out, row.platform)),
-        ("machine.switch", |row, out| {
-            hash(out, mix(row.machine / profile::SWITCHED, 1));
-        }),
-        ("machine.missing", |_, out| small(out, 0)),
-        ("machine.cpus", |row, out| {
-            row.capacity.into_iter().for_each(|it| general(out, it.0))
-        }),
-        ("machine.memory", |row, out| {
-            row.capacity.into_iter().for_each(|it| general(out, it.1))
-        }),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "event.time" => row.time,
+        "event.type" => row.kind,
+        "machine.id" => row.machine,
+        "machine.platform" => Hash(row.platform),
+        "machine.switch" => Hash(mix(row.machine / profile::SWITCHED, 1)),
+        "machine.missing" => 0_u8,
+        "machine.cpus" => row.capacity.map(|it| it.0),
+        "machine.memory" => row.capacity.map(|it| it.1),
+    };
 }
 
 impl Row for MachineAttribute {
     const STREAM: &'static str = "machine attributes";
-    const QUANTITIES: &'static [Quantity<Self>] = &[
-        ("event.time", |row, out| decimal(out, row.time)),
-        ("machine.id", |row, out| decimal(out, row.machine)),
-        ("attribute.name", |row, out| hash(out, row.name)),
-        ("attribute.value", |row, out| row.value.write(out)),
-        ("attribute.deleted", |row, out| flag(out, row.deleted)),
-    ];
+    const QUANTITIES: &'static [Quantity<Self>] = quantities! { row;
+        "event.time" => row.time,
+        "machine.id" => row.machine,
+        "attribute.name" => Hash(row.name),
+        "attribute.value" => row.value,
+        "attribute.deleted" => row.deleted,
+    };
 }

@@ -3,7 +3,7 @@
 //! A new kind of row is a type that implements [`Row`] and a field of
 //! [`crate::table::TableWriters`].
 
-use crate::number::{decimal, hash};
+use crate::number::{Amount, decimal, general, hash, hundredths};
 
 /// A quantity of a row: the name that the catalog maps a column to, and what appends its text.
 pub(crate) type Quantity<R> = (&'static str, fn(&R, &mut Vec<u8>));
@@ -41,24 +41,93 @@ pub(crate) fn find<R: 'static, P: 'static>(
     Some(Box::new(move |row, out| write(part(row), out)))
 }
 
-/// The byte between two items of a quantity that is a list.
-pub(crate) const ITEM_SEPARATOR: u8 = 0x1f;
+/// Lists quantities: the name of each, and the value of a row that it shows.
+macro_rules! quantities {
+    ($row:ident; $($name:expr => $value:expr,)*) => {
+        &[$(($name, |$row, out| {
+            // Some values are the same in all rows.
+            let _ = $row;
+            $crate::row::Show::show($value, out)
+        })),*]
+    };
+}
+pub(crate) use quantities;
 
-/// Appends the separator before every item but the first.
-pub(crate) fn separate(out: &mut Vec<u8>, index: u64) {
-    if index > 0 {
-        out.push(ITEM_SEPARATOR);
+/// A value whose type says how it is written.
+pub(crate) trait Show {
+    /// Appends the text of the value.
+    fn show(self, out: &mut Vec<u8>);
+}
+
+macro_rules! shown {
+    ($($of:ty: |$value:ident, $out:ident| $text:expr;)*) => {
+        $(impl Show for $of {
+            fn show(self, $out: &mut Vec<u8>) {
+                let $value = self;
+                $text;
+            }
+        })*
+    };
+}
+
+shown! {
+    u64: |value, out| decimal(out, value);
+    u32: |value, out| decimal(out, value.into());
+    u8: |value, out| decimal(out, value.into());
+    bool: |value, out| out.push(if value { b'1' } else { b'0' });
+    Amount: |value, out| general(out, value);
+    Hundredths: |value, out| hundredths(out, value.0);
+    Hash: |value, out| hash(out, value.0);
+    &[u8]: |text, out| out.extend_from_slice(text);
+    &str: |text, out| text.as_bytes().show(out);
+    // A name such as `m_12`.
+    (&str, u64): |name, out| (name.0.show(out), name.1.show(out));
+    Value: |value, out| match value {
+        Value::None => {}
+        Value::Counted(value) => value.show(out),
+        Value::Hashed(key) => Hash(key).show(out),
+    };
+}
+
+impl<T: Show> Show for Option<T> {
+    fn show(self, out: &mut Vec<u8>) {
+        if let Some(value) = self {
+            value.show(out);
+        }
     }
 }
 
-/// Appends a small number.
-pub(crate) fn small(out: &mut Vec<u8>, value: u8) {
-    decimal(out, u64::from(value));
+/// A value, or what is written in its place.
+impl<T: Show, E: Show> Show for Result<T, E> {
+    fn show(self, out: &mut Vec<u8>) {
+        match self {
+            Ok(value) => value.show(out),
+            Err(other) => other.show(out),
+        }
+    }
 }
 
-/// Appends `1` or `0`.
-pub(crate) fn flag(out: &mut Vec<u8>, value: bool) {
-    out.push(if value { b'1' } else { b'0' });
+/// A number of hundredths.
+pub(crate) struct Hundredths(pub(crate) u64);
+
+/// The hash of a text, given by its key.
+pub(crate) struct Hash(pub(crate) u64);
+
+/// The items of a list.
+pub(crate) struct List<I>(pub(crate) I);
+
+/// The byte between two items of a quantity that is a list.
+pub(crate) const ITEM_SEPARATOR: u8 = 0x1f;
+
+impl<I: Iterator<Item: Show>> Show for List<I> {
+    fn show(self, out: &mut Vec<u8>) {
+        for (turn, item) in self.0.enumerate() {
+            if turn > 0 {
+                out.push(ITEM_SEPARATOR);
+            }
+            item.show(out);
+        }
+    }
 }
 
 /// The value of a machine attribute, or the value that a constraint compares it with.
@@ -70,15 +139,4 @@ pub(crate) enum Value {
     Counted(u64),
     /// The hash of a text, given by its key.
     Hashed(u64),
-}
-
-impl Value {
-    /// Appends the value.
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
-        match self {
-            Self::None => {}
-            Self::Counted(value) => decimal(out, value),
-            Self::Hashed(key) => hash(out, key),
-        }
-    }
 }

@@ -20,7 +20,7 @@ pub use sql::{
 };
 pub use text::{WIDTH, overview, text};
 
-use crate::{Column, Files, Kind, Published, Range, Table, Trace};
+use crate::{Column, Files, Kind, Published, Table, Trace};
 
 /// A column that the directories of a partitioned lake add to a table.
 struct Partition {
@@ -153,34 +153,13 @@ pub fn group_digits(number: u64) -> String {
 #[must_use]
 pub fn remark(column: &Column) -> String {
     let mut remark = column.comment();
-    if !column.codes.is_empty() {
-        let codes = column
-            .codes
+    for (sort, values) in named_values(column) {
+        let values = values
             .iter()
-            .map(|code| format!("{} {}", code.value, code.name));
+            .map(|(value, name, _)| format!("{value} {name}"));
         remark.push_str(&format!(
-            " Codes: {}.",
-            codes.collect::<Vec<_>>().join(", ")
-        ));
-    }
-    if !column.sentinels.is_empty() {
-        let values = column
-            .sentinels
-            .iter()
-            .map(|one| format!("{} {}", one.value, one.name));
-        remark.push_str(&format!(
-            " Special values: {}.",
+            " {sort}: {}.",
             values.collect::<Vec<_>>().join(", ")
-        ));
-    }
-    if !column.ranges.is_empty() {
-        let spans = spans(column);
-        let ranges = spans
-            .iter()
-            .map(|(span, one)| format!("{span} {}", one.name));
-        remark.push_str(&format!(
-            " Ranges: {}.",
-            ranges.collect::<Vec<_>>().join(", ")
         ));
     }
     if !column.invalid.is_empty() {
@@ -189,17 +168,29 @@ pub fn remark(column: &Column) -> String {
     remark
 }
 
-/// The ranges of a column, each with its bounds such as `100 to 115` or `from 360`.
-fn spans(column: &Column) -> Vec<(String, &Range)> {
-    let spans = column.ranges.iter().map(|range| {
+/// The values of a column that have names, by sort: each with its name and its meaning. A range has bounds such as
+/// `100 to 115` or `from 360`.
+fn named_values(
+    column: &Column,
+) -> impl Iterator<Item = (&'static str, Vec<(String, &str, &str)>)> {
+    let codes = column.codes.iter();
+    let codes = codes.map(|one| (one.value.to_string(), &*one.name, &*one.doc));
+    let sentinels = column.sentinels.iter();
+    let sentinels = sentinels.map(|one| (one.value.to_string(), &*one.name, &*one.doc));
+    let ranges = column.ranges.iter().map(|range| {
         let span = match range.to {
             Some(to) if to == range.from => to.to_string(),
             Some(to) => format!("{} to {to}", range.from),
             None => format!("from {}", range.from),
         };
-        (span, range)
+        (span, &*range.name, &*range.doc)
     });
-    spans.collect()
+    let sorts = [
+        ("Codes", codes.collect::<Vec<_>>()),
+        ("Special values", sentinels.collect()),
+        ("Ranges", ranges.collect()),
+    ];
+    sorts.into_iter().filter(|(_, values)| !values.is_empty())
 }
 
 /// The values that mark a measurement as invalid, separated by commas.

@@ -63,11 +63,15 @@ pub(crate) fn chunk_rows(
                 chunk,
                 fields: records.column(position, 0..records.len()),
             }
-            .read()
-            .placed(|record| (record, position)),
-            None => match order.captured(index) {
-                Some(value) => ColumnValues::captured(column, value, records.len()),
-                None => ColumnValues::absent(column, records.len()),
+            .read(|record| (record, position)),
+            None => ColumnValues {
+                values: match order.captured(index) {
+                    Some(value) => captured(column, value, records.len()),
+                    // The file doesn't have the column.
+                    None => new_null_array(&data_type(column), records.len()),
+                },
+                faults: Vec::new(),
+                others: Vec::new(),
             },
         }
     };
@@ -124,9 +128,7 @@ fn read_run(order: &FieldOrder, column: usize, chunk: &[u8], records: &Records) 
         },
     };
     let items = positions.len();
-    let mut list = read
-        .read()
-        .placed(|value| (value / items, positions[value % items]));
+    let mut list = read.read(|value| (value / items, positions[value % items]));
     let DataType::List(field) = data_type(&order.table.columns[column]) else {
         return list;
     };
@@ -145,56 +147,14 @@ struct ColumnValues {
     others: Vec<(usize, Spelled)>,
 }
 
-impl ColumnValues {
-    /// A column that the file does not have.
-    fn absent(column: &Column, records: usize) -> Self {
-        Self {
-            values: new_null_array(&data_type(column), records),
-            faults: Vec::new(),
-            others: Vec::new(),
+/// The values of a column that the name of the file gives this value.
+fn captured(column: &Column, value: &str, records: usize) -> ArrayRef {
+    match column.kind {
+        Kind::Integer => {
+            let value = value::integer(value.as_bytes()).ok();
+            Arc::new(Int64Array::from(vec![value; records]))
         }
-    }
-
-    /// A column that the name of the file gives this value.
-    fn captured(column: &Column, value: &str, records: usize) -> Self {
-        let values: ArrayRef = match column.kind {
-            Kind::Integer => {
-                let value = value::integer(value.as_bytes()).ok();
-                Arc::new(Int64Array::from(vec![value; records]))
-            }
-            _ => Arc::new(StringArray::from_iter_values(repeat_n(value, records))),
-        };
-        Self {
-            values,
-            faults: Vec::new(),
-            others: Vec::new(),
-        }
-    }
-}
-
-/// The values of fields, in order.
-struct FieldValues {
-    /// One for each field: NULL if it is empty, any value if it has a fault.
-    values: ArrayRef,
-    /// The fields that have no value, in order.
-    faults: Vec<(usize, Fault)>,
-    /// The fields that have another spelling.
-    others: Vec<(usize, Spelled)>,
-}
-
-impl FieldValues {
-    /// These values as those of a column; `place` says the record of a field and its position there.
-    fn placed(self, place: impl Fn(usize) -> (usize, usize)) -> ColumnValues {
-        let faults = self.faults.into_iter().map(|(field, fault)| {
-            let (record, position) = place(field);
-            (record, position, fault)
-        });
-        let others = self.others.into_iter();
-        ColumnValues {
-            values: self.values,
-            faults: faults.collect(),
-            others: others.map(|(field, how)| (place(field).0, how)).collect(),
-        }
+        _ => Arc::new(StringArray::from_iter_values(repeat_n(value, records))),
     }
 }
 
@@ -210,7 +170,8 @@ struct ColumnFields<'a> {
 }
 
 impl<'a> ColumnFields<'a> {
-    fn read(&self) -> FieldValues {
+    /// Reads the fields; `place` says the record of a field and its position there.
+    fn read(&self, place: impl Fn(usize) -> (usize, usize)) -> ColumnValues {
         let mut others = Vec::new();
         let mut other = |record, field, fault| {
             let (value, spelled) = other_spelling(self.column, field, fault, self.accept)?;
@@ -281,10 +242,15 @@ impl<'a> ColumnFields<'a> {
                 fields.filter(|(_, (start, end))| self.accept.is_null(&self.chunk[*start..*end]));
             others.extend(accepted.map(|(record, _)| (record, Spelled::AsNull)));
         }
-        FieldValues {
+        let faults = faults.into_iter().map(|(field, fault)| {
+            let (record, position) = place(field);
+            (record, position, fault)
+        });
+        let others = others.into_iter();
+        ColumnValues {
             values,
-            faults,
-            others,
+            faults: faults.collect(),
+            others: others.map(|(field, how)| (place(field).0, how)).collect(),
         }
     }
 
@@ -390,7 +356,7 @@ mod tests {
     use crate::samples::machines;
 
     /// The texts of these rows, read at once if they can be, and one by one.
-    fn texts(rows: &[&[u8]], mandatory: bool) -> (Option<StringArray>, Vec<(usize, Fault)>) {
+    fn texts(rows: &[&[u8]], mandatory: bool) -> (Option<StringArray>, Vec<(usize, usize, Fault)>) {
         let table: &Table = machines();
         let column = table
             .columns
@@ -407,7 +373,7 @@ mod tests {
             chunk: &chunk,
             fields: records.column(0, 0..records.len()),
         };
-        (fields.texts(), fields.read().faults)
+        (fields.texts(), fields.read(|record| (record, 0)).faults)
     }
 
     #[test]
@@ -416,9 +382,9 @@ mod tests {
         let expected = StringArray::from(vec![Some("a"), None, Some("\u{e9}"), Some("bc")]);
         assert_eq!((read, faults), (Some(expected), vec![]));
         let (read, faults) = texts(&[b"a", b""], true);
-        assert_eq!((read, faults), (None, vec![(1, Fault::Empty)]));
+        assert_eq!((read, faults), (None, vec![(1, 0, Fault::Empty)]));
         let (read, faults) = texts(&[b"a", b"b\"", b"c"], false);
-        assert_eq!((read, faults), (None, vec![(1, Fault::Quote)]));
+        assert_eq!((read, faults), (None, vec![(1, 0, Fault::Quote)]));
         // The halves of a character, in two fields.
         let (read, faults) = texts(&[b"\xc3", b"\xa9"], false);
         assert!(read.is_none());

@@ -2,10 +2,9 @@
 //!
 //! They are decoded here because the Parquet crate's decoders panic on some damaged pages.
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use parquet::basic::Type as Physical;
 
-use super::cast::Stored;
 use super::runs::{varint, word_at};
 
 /// The most bytes of texts that are put together of a beginning and an end at once.
@@ -179,48 +178,23 @@ impl Texts {
     }
 }
 
-/// Numbers whose first bytes come first, then their second bytes, and so on (BYTE_STREAM_SPLIT).
-pub(super) struct SplitNumbers {
-    bytes: Bytes,
-    physical: Physical,
-    count: usize,
-    at: usize,
-}
-
-impl SplitNumbers {
-    /// Begins to read numbers; `None` if the bytes are no whole number of them.
-    pub(super) fn new(bytes: Bytes, physical: Physical) -> Option<Self> {
-        let width = match physical {
-            Physical::INT32 | Physical::FLOAT => 4,
-            Physical::INT64 | Physical::DOUBLE => 8,
-            _ => return None,
-        };
-        bytes.len().is_multiple_of(width).then(|| Self {
-            count: bytes.len() / width,
-            bytes,
-            physical,
-            at: 0,
-        })
+/// The plain form of numbers whose first bytes come first, then their second bytes, and so on (BYTE_STREAM_SPLIT);
+/// `None` if the bytes are no whole number of them.
+pub(super) fn together(split: &[u8], physical: Physical) -> Option<Bytes> {
+    let width = match physical {
+        Physical::INT32 | Physical::FLOAT => 4,
+        Physical::INT64 | Physical::DOUBLE => 8,
+        _ => return None,
+    };
+    if !split.len().is_multiple_of(width) {
+        return None;
     }
-
-    pub(super) fn next(&mut self) -> Option<Stored> {
-        let at = (self.at < self.count).then_some(self.at)?;
-        self.at += 1;
-        let byte = |number| self.bytes[number * self.count + at];
-        let four = || [byte(0), byte(1), byte(2), byte(3)];
-        let eight = || {
-            let mut bytes = [0; 8];
-            bytes
-                .iter_mut()
-                .enumerate()
-                .for_each(|(number, into)| *into = byte(number));
-            bytes
-        };
-        Some(match self.physical {
-            Physical::INT32 => Stored::Integer(four().as_slice().get_i32_le().into()),
-            Physical::FLOAT => Stored::Float(four().as_slice().get_f32_le().into()),
-            Physical::INT64 => Stored::Integer(i64::from_le_bytes(eight())),
-            _ => Stored::Float(f64::from_le_bytes(eight())),
-        })
+    let mut plain = vec![0; split.len()];
+    let count = split.len() / width;
+    for (place, bytes) in split.chunks_exact(count.max(1)).enumerate() {
+        for (number, byte) in plain.chunks_exact_mut(width).zip(bytes) {
+            number[place] = *byte;
+        }
     }
+    Some(plain.into())
 }

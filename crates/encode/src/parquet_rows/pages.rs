@@ -7,7 +7,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::cast::Stored;
-use super::deltas::{Deltas, SplitNumbers, Texts};
+use super::deltas::{Deltas, Texts, together};
 use super::runs::Runs;
 
 /// The most items of lists in a page: their levels are kept as long as the page is.
@@ -39,7 +39,6 @@ pub(super) enum PageValues {
     Truths(Runs),
     Deltas(Deltas),
     Texts(Texts),
-    Split(SplitNumbers),
 }
 
 /// Values in PLAIN encoding.
@@ -60,13 +59,8 @@ impl DataPage {
     /// # Errors
     /// If it is shorter than it says, or encoded in a way that isn't read.
     pub(super) fn of(page: Page, descriptor: &ColumnDescPtr) -> Result<Self> {
-        let in_list = descriptor.max_rep_level() > 0;
-        let is_optional = descriptor.max_def_level() > 0;
-        let width = |most: i16| (i16::BITS - most.leading_zeros()) as usize;
-        let levels = |bytes: Bytes, most: i16| Some(Runs::new(bytes, width(most)));
         let (most_rep, most_def) = (descriptor.max_rep_level(), descriptor.max_def_level());
-        let (mut repetition, mut definition) = (None, None);
-        let (entries, encoding, mut bytes) = match page {
+        let (rep_bytes, def_bytes, entries, encoding, mut bytes) = match page {
             Page::DataPage {
                 mut buf,
                 num_values,
@@ -75,17 +69,14 @@ impl DataPage {
                 rep_level_encoding,
                 ..
             } => {
-                let mut with_length = |encoding: Encoding| match encoding {
+                let mut with_length = |most, encoding| match encoding {
+                    _ if most == 0 => Ok(Bytes::new()),
                     Encoding::RLE => take_with_length(&mut buf),
                     other => Err(broken(format!("has levels in the encoding {other}"))),
                 };
-                if in_list {
-                    repetition = levels(with_length(rep_level_encoding)?, most_rep);
-                }
-                if is_optional {
-                    definition = levels(with_length(def_level_encoding)?, most_def);
-                }
-                (num_values, encoding, buf)
+                let rep_bytes = with_length(most_rep, rep_level_encoding)?;
+                let def_bytes = with_length(most_def, def_level_encoding)?;
+                (rep_bytes, def_bytes, num_values, encoding, buf)
             }
             Page::DataPageV2 {
                 mut buf,
@@ -97,18 +88,18 @@ impl DataPage {
             } => {
                 let rep_bytes = take(&mut buf, rep_levels_byte_len)?;
                 let def_bytes = take(&mut buf, def_levels_byte_len)?;
-                if in_list {
-                    repetition = levels(rep_bytes, most_rep);
-                }
-                if is_optional {
-                    definition = levels(def_bytes, most_def);
-                }
-                (num_values, encoding, buf)
+                (rep_bytes, def_bytes, num_values, encoding, buf)
             }
             Page::DictionaryPage { .. } => return Err(broken("has a second dictionary")),
         };
+        let levels = |bytes: Bytes, most: i16| {
+            let width = (i16::BITS - most.leading_zeros()) as usize;
+            (most > 0).then(|| Runs::new(bytes, width))
+        };
+        let mut repetition = levels(rep_bytes, most_rep);
+        let mut definition = levels(def_bytes, most_def);
         let left = entries as usize;
-        if in_list && left > LIST_ENTRIES {
+        if repetition.is_some() && left > LIST_ENTRIES {
             return Err(broken(format!(
                 "has a page of {left} items of lists; at most {LIST_ENTRIES} are read"
             )));
@@ -150,8 +141,8 @@ impl DataPage {
                 texts.map(PageValues::Texts).ok_or_else(damaged)?
             }
             Encoding::BYTE_STREAM_SPLIT => {
-                let numbers = SplitNumbers::new(bytes, physical);
-                numbers.map(PageValues::Split).ok_or_else(damaged)?
+                let plain = together(&bytes, physical).ok_or_else(damaged)?;
+                PageValues::Plain(PlainValues::new(plain, physical))
             }
             encoding => return Err(broken(format!("has values in the encoding {encoding}"))),
         };
@@ -199,7 +190,6 @@ impl PageValues {
                 Self::Plain(plain) => plain.next(),
                 Self::Deltas(deltas) => deltas.next().map(Stored::Integer),
                 Self::Texts(texts) => texts.next().map(Stored::Bytes),
-                Self::Split(numbers) => numbers.next(),
                 Self::Truths(_) | Self::Indices(_) => unreachable!("these are read by runs"),
             };
             each(value.ok_or_else(too_few)?);

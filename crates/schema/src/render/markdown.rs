@@ -1,7 +1,7 @@
 //! The data dictionary.
 
 use super::checks::{limit, needs};
-use super::{chosen_tables, extent, field_number, invalid, published, spans, with_nested};
+use super::{chosen_tables, extent, field_number, invalid, named_values, published, with_nested};
 use crate::arrow::{arrow_schema, data_type, fingerprint, type_name};
 use crate::{Column, Table, Trace, sample};
 
@@ -368,37 +368,12 @@ fn section(family: &[&Trace], table: &Table) -> String {
         }
     }
     for (path, column) in table.columns.iter().flat_map(|column| with_nested(column)) {
-        if !column.codes.is_empty() {
-            text.push_str(&format!("\nValues of `{path}`:\n\n"));
-        }
-        for code in &*column.codes {
-            text.push_str(&format!(
-                "- {} `{}`: {}\n",
-                code.value,
-                code.name,
-                markdown_text(&code.doc)
-            ));
-        }
-        if !column.sentinels.is_empty() {
-            text.push_str(&format!("\nSpecial values of `{path}`:\n\n"));
-        }
-        for one in &*column.sentinels {
-            text.push_str(&format!(
-                "- {} `{}`: {}\n",
-                one.value,
-                one.name,
-                markdown_text(&one.doc)
-            ));
-        }
-        if !column.ranges.is_empty() {
-            text.push_str(&format!("\nRanges of `{path}`:\n\n"));
-        }
-        for (span, range) in spans(column) {
-            text.push_str(&format!(
-                "- {span} `{}`: {}\n",
-                range.name,
-                markdown_text(&range.doc)
-            ));
+        for (sort, values) in named_values(column) {
+            let sort = if sort == "Codes" { "Values" } else { sort };
+            text.push_str(&format!("\n{sort} of `{path}`:\n\n"));
+            for (value, name, doc) in values {
+                text.push_str(&format!("- {value} `{name}`: {}\n", markdown_text(doc)));
+            }
         }
         if !column.invalid.is_empty() {
             text.push_str(&format!(

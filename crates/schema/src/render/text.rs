@@ -1,6 +1,8 @@
 //! Descriptions for a terminal.
 
-use super::{chosen_tables, extent, field_number, invalid, published, shards, spans, with_nested};
+use super::{
+    chosen_tables, extent, field_number, invalid, named_values, published, shards, with_nested,
+};
 use crate::arrow::{data_type, type_name};
 use crate::{Kind, TRACES, Table, Trace};
 
@@ -183,23 +185,12 @@ fn details(table: &Table, width: usize) -> String {
             text.push_str(&wrap(width, "    ", &format!("in {unit}")));
         }
         text.push_str(&wrap(width, "    ", &column.doc));
-        for code in &*column.codes {
-            let start = format!("      {:2} {}  ", code.value, code.name);
-            text.push_str(&wrap(width, &start, &code.doc));
-        }
-        for one in &*column.sentinels {
-            text.push_str(&wrap(
-                width,
-                &format!("      {} {}  ", one.value, one.name),
-                &one.doc,
-            ));
-        }
-        for (span, range) in spans(column) {
-            text.push_str(&wrap(
-                width,
-                &format!("      {span} {}  ", range.name),
-                &range.doc,
-            ));
+        for (sort, values) in named_values(column) {
+            let digits = if sort == "Codes" { 2 } else { 0 };
+            for (value, name, doc) in values {
+                let start = format!("      {value:>digits$} {name}  ");
+                text.push_str(&wrap(width, &start, doc));
+            }
         }
         if !column.invalid.is_empty() {
             text.push_str(&format!("      invalid: {}\n", invalid(column)));
