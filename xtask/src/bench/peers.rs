@@ -294,14 +294,12 @@ mod tests {
         while let Some(title) = texts.next() {
             let (_, input) = title.split_once(": ").unwrap();
             // The last line of an input is that of all threads; another table has fewer cells.
-            let lines = section
+            let mut lines = section
                 .lines()
+                .rev()
                 .map(|line| line.split(" | ").collect::<Vec<_>>());
             let of_input = |cells: &Vec<&str>| cells.len() == 8 && cells[0] == format!("| {input}");
-            let cells = lines
-                .filter(of_input)
-                .last()
-                .unwrap_or_else(|| panic!("no {input}"));
+            let cells = lines.find(of_input).unwrap_or_else(|| panic!("no {input}"));
             assert_eq!(texts.next(), Some("tracelake"));
             assert_eq!(texts.next().unwrap(), format!("1 ({} s)", cells[2]));
             for system in ["Polars", "DuckDB", "pyarrow"] {
