@@ -225,3 +225,20 @@ def test_cluster_keeps_cells_apart(spark: Any, tmp_path: Path) -> None:
             there = tmp_path / "out" / table.name / f"cell={part.cell}" / f"file_number={part.file_number}"
             rows = [row for file in there.glob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
             assert rows == pq.ParquetFile(Path(expected.path, part.output.path)).read().to_pylist()
+
+
+def test_cluster_refuses_what_it_cannot_make(
+    spark: Any, readable: tracelake.Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, out = Path(readable.path).parent / "trace", tmp_path / "out"
+    bare = tracelake.convert(trace, tmp_path / "bare", tables="job_events", columns="time,event_type")
+    with pytest.raises(tracelake.UsageError, match="no table of the lake has the key 'job'"):
+        tracelake.spark.cluster(spark, bare, out, by="job", files=3)
+    assert not out.exists()
+    nothing = tracelake.convert(trace, tmp_path / "nothing", tables="task_usage", time="0..1us")
+    assert nothing.rows == 0
+    tracelake.spark.cluster(spark, nothing, tmp_path / "no-rows", by="job", files=3)
+    assert not list((tmp_path / "no-rows").rglob("*.parquet"))
+    monkeypatch.setattr(tracelake.spark, "_clustered", lambda frame, *_: frame.limit(1))
+    with pytest.raises(tracelake.RefusedError, match="Spark wrote 1 of [0-9]+ rows"):
+        tracelake.spark.cluster(spark, readable, out, by="job", files=3)

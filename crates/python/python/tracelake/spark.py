@@ -138,12 +138,14 @@ def cluster(spark: Any, lake: StrPath, out: StrPath, *, by: str, files: int) -> 
     if key not in keys:
         raise unknown(f"{found.trace} has no sample key", key, list(keys))
     described = {table["name"]: table for table in said["tables"]}
+    keyed = {name: column for name, column in keys[key].items() if name in found and column in found[name].schema}
+    if not keyed:
+        raise UsageError(f"no table of the lake has the key '{key}'; cluster by another key")
     for table in found.tables:
         frame = read(spark, place, table.name)
-        column = keys[key].get(table.name)
-        if column in frame.columns:
+        if table.name in keyed:
             about = described[table.name]
-            order = [column, *about["entity"], *filter(None, [about["time"]])]
+            order = [keyed[table.name], *about["entity"], *filter(None, [about["time"]])]
             frame = _clustered(frame, table.partitions, order, count)
         written = _files.below(target, table.name)
         try:
