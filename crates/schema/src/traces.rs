@@ -154,6 +154,22 @@ impl Traces {
         families.flat_map(|embedded| embedded.traces())
     }
 
+    /// The traces whose description has this text anywhere. The other descriptions aren't parsed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use tracelake_schema::TRACES;
+    ///
+    /// assert!(TRACES.with_text(&TRACES[0].tables[0].name).any(|trace| trace == &TRACES[0]));
+    /// assert_eq!(TRACES.with_text("Lorem ipsum").count(), 0);
+    /// ```
+    pub fn with_text(self, text: &str) -> impl Iterator<Item = &'static Arc<Trace>> {
+        let families = EMBEDDED.iter();
+        let families = families.filter(move |embedded| embedded.text.contains(text));
+        families.flat_map(|embedded| embedded.traces())
+    }
+
     /// The names of all tables, those of derived ones, too. Nothing is parsed.
     pub fn table_names(self) -> impl Iterator<Item = &'static str> {
         EMBEDDED

@@ -185,7 +185,9 @@ fn what_it_is(
 fn table_of_header(start: &[u8]) -> Option<&'static Arc<Table>> {
     let line = start.split(|&byte| byte == b'\n').next()?;
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let mut tables = TRACES.iter().flat_map(|trace| &trace.tables);
+    let first = line.split(|&byte| byte == b',').next()?;
+    let first = std::str::from_utf8(first).ok()?;
+    let mut tables = TRACES.with_text(first).flat_map(|trace| &trace.tables);
     tables.find(|table| {
         let names = table
             .fields
@@ -300,6 +302,27 @@ pub(crate) fn draft_it(file: &Location) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_names_its_table() {
+        let tables = TRACES.iter().flat_map(|trace| &trace.tables);
+        let quoted: Vec<_> = tables
+            .filter(|table| table.syntax == Syntax::QuotedCsv)
+            .collect();
+        assert!(!quoted.is_empty());
+        for table in quoted {
+            let fields = table.fields.iter();
+            let names: Vec<&str> = fields.map(|&at| &*table.columns[at].content).collect();
+            let header = names.join(",");
+            // Versions of a data set have tables with the same columns.
+            for end in ["", "\n1,2", "\r\n1,2"] {
+                let found = table_of_header(format!("{header}{end}").as_bytes()).unwrap();
+                assert_eq!(found.name, table.name);
+            }
+            assert!(table_of_header(format!("{header},more\n").as_bytes()).is_none());
+        }
+        assert!(table_of_header(b"Synthetic data in the format of a trace\n").is_none());
+    }
 
     #[test]
     fn repeated_downloads_have_a_number() {

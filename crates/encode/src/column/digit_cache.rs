@@ -219,7 +219,9 @@ impl DigitCache {
     pub(super) fn begin(&mut self) -> bool {
         let first = self.indices.is_empty();
         if first {
-            self.indices = vec![0; self.form.slots() + 1];
+            // Written at once: a page of zeros that is read first and written later costs a second fault, and every
+            // other thread its cached translation of it.
+            self.indices.resize(self.form.slots() + 1, 0);
         }
         first
     }
