@@ -88,7 +88,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         install(&lowest, &wheel)?;
         run(pytest(&lowest).args(OF_ENGINES))?;
         in_an_empty_environment(root, &wheel)?;
-        without_installing(root, &python, &wheel)?;
+        without_installing(root, &python, &wheel)
+    };
+    let on_spark = || {
         // A Spark cluster whose interpreters have no tracelake: the driver finds the wheel's content on its path, and
         // sends it.
         let spark = environment(root, "python-spark", &[SPARK])?;
@@ -103,7 +105,11 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     };
     // Spark mostly waits for itself, and the checkers of types use one core each.
     thread::scope(|scope| {
-        let others = [scope.spawn(types), scope.spawn(elsewhere)];
+        let others = [
+            scope.spawn(on_spark),
+            scope.spawn(types),
+            scope.spawn(elsewhere),
+        ];
         let here = here();
         let others = others.map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)));
         others.into_iter().chain([here]).collect()

@@ -74,7 +74,7 @@ def lakes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str]
         cells = tracelake.schema(trace).cells
         sources = [root / trace / f"clusterdata_2019_{cell}" for cell in cells[:2]] or [root / trace / "source"]
         for seed, source in enumerate(sources):
-            tracelake.generate(trace, source, parts=2, rows=300, seed=seed)
+            tracelake.generate(trace, source, parts=2, rows=100, seed=seed)
         for layout in ("hive", "flat"):
             for kind in ("parquet", "arrow"):
                 place = root / f"{trace}-{layout}-{kind}"
