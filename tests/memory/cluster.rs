@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tracelake::Context;
 use tracelake_testkit::{Scratch, convert, manifest, part_path, program};
 
-use super::{MIB, allocated_by, alone, peak_of, usage, write_unique};
+use super::{MIB, allocated_by, alone, beside_others, peak_of, usage, write_unique};
 
 const BY_JOB: &[&str] = &["--by", "job", "--files", "3"];
 const COMPACT: &[&str] = &["--compact", "--files", "3"];
@@ -41,7 +41,7 @@ fn write_giant(scratch: &Scratch, rows: u64) {
 
 #[test]
 fn peak_memory_is_what_was_asked_for() {
-    let _alone = alone();
+    let _others = beside_others();
     let unique = Scratch::new();
     write_unique(&unique, 2, 200_000);
     let giant = Scratch::new();

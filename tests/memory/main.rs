@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -31,10 +31,16 @@ use tracelake_testkit::{Scratch, manifest, part_path, program};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Tests of this binary run one after the other: what one allocates must not count for another.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Held by each test, for itself alone by one that counts what this process allocates.
+static COUNTED: RwLock<()> = RwLock::new(());
+
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    COUNTED.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For tests that look at other processes.
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    COUNTED.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 const MIB: u64 = 1 << 20;
@@ -173,7 +179,7 @@ fn peak_of_any(mut program: Command) -> (u64, Option<i32>) {
 
 #[test]
 fn peak_memory_does_not_grow_with_the_file() {
-    let _alone = alone();
+    let _others = beside_others();
     let [small, large] = parquet_peaks();
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
     assert!(large <= BOUND, "{shown}");
@@ -188,7 +194,7 @@ const CLIENT: u64 = 12 * MIB;
 #[test]
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn objects_take_what_is_documented() {
-    let _alone = alone();
+    let _others = beside_others();
     let server = Server::of(&usage().large.0.src(), "bucket/trace/", |_| Answer::Well);
     let mut program = program();
     program
@@ -210,7 +216,7 @@ fn objects_take_what_is_documented() {
 /// A batch has few rows, so the smaller file fills one.
 #[test]
 fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
-    let _alone = alone();
+    let _others = beside_others();
     let [small, large] = peaks(&["--format", "arrow"]);
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
     assert!(large <= BOUND, "{shown}");
@@ -219,7 +225,7 @@ fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
 
 #[test]
 fn the_bound_holds_where_no_value_repeats() {
-    let _alone = alone();
+    let _others = beside_others();
     let of = |rows| {
         let scratch = Scratch::new();
         write_unique(&scratch, 2, rows);

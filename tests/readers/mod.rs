@@ -261,8 +261,11 @@ fn views_show_names_seconds_timestamps_and_nulls() {
 #[cfg_attr(not(readers), ignore = "needs `cargo xtask readers`")]
 fn a_release_is_read_by_its_descriptions_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let source = directory.path().join("source");
-    copy(&committed_sample(), &source);
+    let [source, synthetic] =
+        ["source", "synthetic-source"].map(|name| directory.path().join(name));
+    let size = ["--parts", "2", "--rows", "400"];
+    generate("google-2011-v2.1", &synthetic, &size);
+    copy(&synthetic, &source);
     fs::remove_file(source.join(SYNTHETIC)).unwrap();
     // Cells, lists and structs.
     let cells = directory.path().join("borg");
@@ -275,7 +278,7 @@ fn a_release_is_read_by_its_descriptions_alone() {
         // mlcroissant reads no Arrow files.
         ("arrow", &source, &["--format", "arrow"], false),
         ("sampled", &source, &some, true),
-        ("synthetic", &committed_sample(), &[], true),
+        ("synthetic", &synthetic, &[], true),
         ("clustered", &source, &[], true),
         ("cells", &cells, &[], false),
     ] {

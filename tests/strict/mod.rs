@@ -13,13 +13,13 @@ mod changed_bits;
 mod chunk;
 mod edit;
 mod encoding;
-mod lakes;
 mod page;
 mod page_index;
 mod refused;
 mod schema;
 mod seen;
 mod sorting;
+mod written;
 
 use std::collections::BTreeSet;
 use std::io::Write;

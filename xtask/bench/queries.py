@@ -1,6 +1,7 @@
 """Asks one engine about the same rows in files of several writers: queries.py ENGINE, JSON on stdin and stdout.
 
-In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory}
+In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory}, and
+"seconds" for other than SECONDS
 Out: {query: {writer: least CPU seconds}}
 
 The first result of each query is kept in the directory; every other must have the same rows, whichever the
@@ -234,7 +235,8 @@ def measure(task, engine):
         for writer, files in sets:
             path = Path(task["expected"]) / f"{what}.arrow"
             check(pyarrow.table(ask(query, files, name)), path, f"{name}, {what}: {engine} on the files of {writer}")
-        repeats = math.ceil(SECONDS / min(cpu(ask, query, files, name) for _, files in sets))
+        seconds = task.get("seconds", SECONDS)
+        repeats = max(1, math.ceil(seconds / min(cpu(ask, query, files, name) for _, files in sets)))
         taken = {writer: [] for writer, _ in sets}
         for run in range(MEASUREMENTS):
             # Each writer is the first as often as any.

@@ -19,22 +19,28 @@ struct Lakes {
 }
 
 impl Lakes {
-    fn new(name: &'static str) -> Self {
-        let (score, seen) = (Score::new(name), Seen::default());
+    fn new(score: Score) -> Self {
+        let seen = Seen::default();
         Self { score, seen }
     }
 
-    /// Converts a source with some options and checks each Parquet file.
+    /// Converts a source with some options and checks each Parquet file, if that is due.
     #[track_caller]
     fn convert(&mut self, source: &Path, options: &[&str]) {
+        if !self.score.is_due() {
+            return;
+        }
         let scratch = Scratch::new();
         convert(source, &scratch.out(), options).well();
         self.check_all(&scratch.out(), options);
     }
 
-    /// Clusters a lake of a source in some way and checks each Parquet file.
+    /// Clusters a lake of a source in some way and checks each Parquet file, if that is due.
     #[track_caller]
     fn cluster(&mut self, source: &Path, way: &[&str]) {
+        if !self.score.is_due() {
+            return;
+        }
         let scratch = Scratch::new();
         let lake = scratch.path().join("lake");
         convert(source, &lake, &["--allow-missing"]).well();
@@ -83,7 +89,10 @@ fn generated(trace: &Trace) -> Option<Scratch> {
 
 #[test]
 fn files_of_generated_rows_are_right() {
-    let mut lakes = Lakes::new("Parquet files of generated rows, checked strictly");
+    let mut lakes = Lakes::new(Score::one_in(
+        5,
+        "Parquet files of generated rows, checked strictly",
+    ));
     for trace in TRACES {
         let Some(scratch) = generated(trace) else {
             continue;
@@ -108,7 +117,9 @@ fn files_of_generated_rows_are_right() {
 #[test]
 #[cfg_attr(not(published_data), ignore = "needs ../shared/data")]
 fn files_of_published_rows_are_right() {
-    let mut lakes = Lakes::new("Parquet files of published rows, checked strictly");
+    let mut lakes = Lakes::new(Score::new(
+        "Parquet files of published rows, checked strictly",
+    ));
     for name in [
         "google-2011",
         "google-2011-task-events",
@@ -138,7 +149,7 @@ const FIRST_ROWS: usize = 80_000;
 
 #[test]
 fn files_of_rare_rows_are_right() {
-    let mut lakes = Lakes::new("Parquet files of rare rows, checked strictly");
+    let mut lakes = Lakes::new(Score::new("Parquet files of rare rows, checked strictly"));
     let scratch = Scratch::new();
     let (mut jobs, mut machines, mut attributes) = (String::new(), String::new(), String::new());
     for at in 0..ROWS {
@@ -197,7 +208,7 @@ fn files_of_rare_rows_are_right() {
 
 #[test]
 fn clustered_lakes() {
-    let mut lakes = Lakes::new("files of clustered lakes");
+    let mut lakes = Lakes::new(Score::one_in(5, "files of clustered lakes"));
     for trace in TRACES {
         let Some(scratch) = generated(trace) else {
             continue;
