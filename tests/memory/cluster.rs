@@ -41,7 +41,7 @@ fn write_giant(scratch: &Scratch, rows: u64) {
 
 #[test]
 fn peak_memory_is_what_was_asked_for() {
-    let _others = beside_others();
+    let _beside = beside_others();
     let unique = Scratch::new();
     write_unique(&unique, 2, 200_000);
     let giant = Scratch::new();

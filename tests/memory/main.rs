@@ -179,7 +179,7 @@ fn peak_of_any(mut program: Command) -> (u64, Option<i32>) {
 
 #[test]
 fn peak_memory_does_not_grow_with_the_file() {
-    let _others = beside_others();
+    let _beside = beside_others();
     let [small, large] = parquet_peaks();
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
     assert!(large <= BOUND, "{shown}");
@@ -194,7 +194,7 @@ const CLIENT: u64 = 12 * MIB;
 #[test]
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn objects_take_what_is_documented() {
-    let _others = beside_others();
+    let _beside = beside_others();
     let server = Server::of(&usage().large.0.src(), "bucket/trace/", |_| Answer::Well);
     let mut program = program();
     program
@@ -216,7 +216,7 @@ fn objects_take_what_is_documented() {
 /// A batch has few rows, so the smaller file fills one.
 #[test]
 fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
-    let _others = beside_others();
+    let _beside = beside_others();
     let [small, large] = peaks(&["--format", "arrow"]);
     let shown = format!("{} MiB, then {} MiB", small / MIB, large / MIB);
     assert!(large <= BOUND, "{shown}");
@@ -225,7 +225,7 @@ fn peak_memory_of_arrow_files_does_not_grow_with_the_file() {
 
 #[test]
 fn the_bound_holds_where_no_value_repeats() {
-    let _others = beside_others();
+    let _beside = beside_others();
     let of = |rows| {
         let scratch = Scratch::new();
         write_unique(&scratch, 2, rows);

@@ -8,7 +8,7 @@ use tracelake_schema::Table;
 use tracelake_testkit::server::{Answer, Server};
 use tracelake_testkit::{Scratch, gzip, manifest, plain_whole_tables, program, rows};
 
-use super::{MIB, allocated_by, alone, peak_of, peak_of_any, write_parts};
+use super::{MIB, allocated_by, alone, beside_others, peak_of, peak_of_any, write_parts};
 
 /// The bytes of a part that waits for the end of its file: on a disk, and in a bucket.
 pub(super) const WAITING_BOUNDS: [u64; 2] = [2_500, 5_000];
@@ -74,6 +74,7 @@ const STATE: u64 = 64 * MIB;
 #[test]
 #[cfg_attr(not(feature = "urls"), ignore = "needs the feature urls")]
 fn facts_that_others_wrote_take_little() {
+    let _beside = beside_others();
     let scratch = Scratch::new();
     write_parts(&scratch, "job_events", 1);
     let server = Server::start(Default::default(), |_| Answer::Well);
