@@ -31,14 +31,13 @@ use tracelake_testkit::{Scratch, manifest, part_path, program};
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Held by each test, for itself alone by one that counts what this process allocates.
+/// Tests that count what this process allocates hold it alone; tests that measure other processes share it.
 static COUNTED: RwLock<()> = RwLock::new(());
 
 fn alone() -> RwLockWriteGuard<'static, ()> {
     COUNTED.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// For tests that look at other processes.
 fn beside_others() -> RwLockReadGuard<'static, ()> {
     COUNTED.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 """Asks one engine about the same rows in files of several writers: queries.py ENGINE, JSON on stdin and stdout.
 
-In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory}, and
-"seconds" for other than SECONDS
+In: {"table": name, "sets": {writer: {table: [files]}}, "picked": values of `picked`, "expected": directory,
+"seconds": instead of SECONDS, if given}
 Out: {query: {writer: least CPU seconds}}
 
 The first result of each query is kept in the directory; every other must have the same rows, whichever the

@@ -77,7 +77,7 @@ def leaves(column: tracelake.Column) -> list[tuple[str | None, str]]:
     return [(name, kind.rstrip("?")) for name, _, kind in (field.partition(": ") for field in fields)]
 
 
-#: The forms in which a figure is drawn, which takes the longest. With the other values, numbers are like any.
+#: The forms to draw for each value, because drawing takes the longest. The other values aren't drawn: they are ordinary numbers.
 FORMS = {"least": ["wide"], "most": ["narrow"], "far": ["wide", "narrow"]}
 
 

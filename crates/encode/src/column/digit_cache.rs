@@ -219,8 +219,8 @@ impl DigitCache {
     pub(super) fn begin(&mut self) -> bool {
         let first = self.indices.is_empty();
         if first {
-            // Written at once: a page of zeros that is read first and written later costs a second fault, and every
-            // other thread its cached translation of it.
+            // Written now, not zeroed by the allocator: a fresh page that is read and then written faults twice, and the
+            // second fault flushes it from the TLBs of all threads.
             self.indices.resize(self.form.slots() + 1, 0);
         }
         first
