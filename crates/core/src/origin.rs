@@ -86,7 +86,7 @@ pub const FORMAT: u32 = 2;
 /// The encoding of the bytes of outputs. Raised when the same rows and options give other bytes than before, and
 /// compared in place of the program's version: a lake may be finished by any version with the same encoding. That of
 /// a trace adds the revision of its descriptions, see [`encoding_of`].
-pub const ENCODING: u32 = 3;
+pub const ENCODING: u32 = 4;
 
 /// The encoding of the outputs of a built-in trace: [`ENCODING`] and the revision of the trace's descriptions, both of
 /// which only ever rise. Other descriptions have a digest, which says more than a revision.

@@ -4,6 +4,7 @@
 //! reader takes the parts of one. Comments and units are in the metadata of the schema's fields.
 
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
@@ -28,7 +29,7 @@ impl<W: Write + Send> OutputFile<W> for ArrowFile<W> {
     type Builder = BatchBuilder;
 
     /// Starts a file. Snappy is not a codec of the format, see [`OutputSettings`].
-    fn create(out: W, table: &Table, output: OutputSettings, _: RowOrder<'_>) -> Result<Self> {
+    fn create(out: W, table: &Arc<Table>, output: OutputSettings, _: RowOrder<'_>) -> Result<Self> {
         let failed = |error| arrow_error(error, "start");
         let options = IpcWriteOptions::default();
         let options = match output.codec() {

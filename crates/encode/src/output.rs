@@ -1,6 +1,7 @@
 //! Rows to one output file, in the format that was asked for.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
@@ -110,7 +111,12 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
     ///
     /// # Errors
     /// When `out` fails.
-    fn create(out: W, table: &Table, output: OutputSettings, order: RowOrder<'_>) -> Result<Self>;
+    fn create(
+        out: W,
+        table: &Arc<Table>,
+        output: OutputSettings,
+        order: RowOrder<'_>,
+    ) -> Result<Self>;
 
     /// Makes the builder for rows of the file.
     fn builder(&self, rows: RowSource<'_>, output: OutputSettings) -> Self::Builder;

@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::statistics::Statistics;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_core::options::Format;
@@ -91,14 +91,6 @@ impl LakeFile {
         Self::of(RandomAccess::open(path)?, path, format)
     }
 
-    /// Like [`LakeFile::open`], for a file that should have `bytes` bytes: in a bucket, a small footer takes one request.
-    ///
-    /// # Errors
-    /// See [`LakeFile::open`].
-    pub fn open_end(path: &Location, format: Format, bytes: u64) -> Result<Self> {
-        Self::of(RandomAccess::open_end(path, bytes)?, path, format)
-    }
-
     /// Reads the footer of an open file, like [`LakeFile::open`].
     pub(crate) fn of(file: RandomAccess, path: &Location, format: Format) -> Result<Self> {
         match format {
@@ -117,11 +109,24 @@ impl LakeFile {
     /// [`ErrorKind::Corrupt`] when it is negative.
     pub fn rows(&self, path: &Location) -> Result<u64> {
         match self {
-            Self::Parquet(file) => u64::try_from(file.metadata().file_metadata().num_rows())
-                .map_err(|_| {
-                    Error::new(ErrorKind::Corrupt, "the footer has a negative row count").at(path)
-                }),
+            Self::Parquet(file) => parquet_rows(file.metadata(), path),
             Self::Arrow(file) => Ok(file.rows),
+        }
+    }
+
+    /// The number of rows of a file that should have `bytes` bytes: in a bucket, a small footer takes one request. The
+    /// Arrow schema of a Parquet file isn't read, which would take as long as the rest of a small footer.
+    ///
+    /// # Errors
+    /// Those of [`LakeFile::open`] and of [`LakeFile::rows`].
+    pub fn rows_at_end(path: &Location, format: Format, bytes: u64) -> Result<u64> {
+        let file = RandomAccess::open_end(path, bytes)?;
+        match format {
+            Format::Parquet => {
+                let footer = read_metadata(file).map_err(|error| not_parquet(path, error))?;
+                parquet_rows(&footer, path)
+            }
+            Format::Arrow => Self::of(file, path, format)?.rows(path),
         }
     }
 
@@ -264,6 +269,20 @@ pub fn open_parquet(
     Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(
         file, footer,
     ))
+}
+
+/// The number of rows in the footer of a Parquet file.
+fn parquet_rows(footer: &ParquetMetaData, path: &Location) -> Result<u64> {
+    u64::try_from(footer.file_metadata().num_rows())
+        .map_err(|_| Error::new(ErrorKind::Corrupt, "the footer has a negative row count").at(path))
+}
+
+/// Reads the footer of a Parquet file that `convert` wrote, without its Arrow schema.
+fn read_metadata(file: RandomAccess) -> std::result::Result<ParquetMetaData, ParquetError> {
+    limits::check_footer(&file)?;
+    let footer = ParquetMetaDataReader::new().parse_and_finish(&UncheckedFile(&file))?;
+    CheckedFile::new(file, &footer, Writer::Convert)?;
+    Ok(footer)
 }
 
 /// Reads the footer of a Parquet file.

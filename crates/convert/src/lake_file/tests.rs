@@ -12,7 +12,7 @@ use super::*;
 
 fn arrow_file(codec: Codec) -> Vec<u8> {
     let columns = ["a", "time"].map(|name| Column::plain(name, Kind::Integer));
-    let table = &Table::plain("t", columns);
+    let table = &Arc::new(Table::plain("t", columns));
     let mut settings = Settings::default();
     (settings.format, settings.compression) = (Format::Arrow, codec);
     let output = OutputSettings::of(&settings).unwrap();

@@ -36,6 +36,9 @@ pub(super) const LONG_TEXT: usize = 32;
 /// filter faster by the indices of a dictionary.
 pub(super) const TRY_PLAIN_IDS_BELOW_REPEATS: usize = 3;
 
+/// A page with fewer than [`TELLING_BYTES`] is PLAIN if its values repeat fewer times than this on average.
+const SMALL_PLAIN_BELOW_REPEATS: usize = 2;
+
 /// PLAIN is tried for a page whose values repeat fewer times than this on average.
 pub(super) fn try_plain_below_repeats<K: PhysicalKind>(is_id: bool) -> usize {
     if is_id {
@@ -166,6 +169,9 @@ impl Candidate {
 /// levels, if it has any. Pages before it paid for the `known` first values of the dictionary. The indices of
 /// ids are on whole bytes.
 ///
+/// A page with fewer than [`TELLING_BYTES`] is encoded in one way only: PLAIN if its values repeat less than
+/// [`SMALL_PLAIN_BELOW_REPEATS`] times on average, with indices on bits otherwise.
+///
 /// # Errors
 /// When the codec has no memory left.
 pub(super) fn smallest<K: PhysicalKind>(
@@ -178,8 +184,22 @@ pub(super) fn smallest<K: PhysicalKind>(
 ) -> io::Result<Candidate> {
     let values = dictionary.len();
     let bits = encode::width(values);
+    let raw_bytes = dictionary.plain_bytes() + indices.len() * usize::from(bits) / 8;
+    let is_small = raw_bytes < TELLING_BYTES;
+    let below_repeats = match is_small {
+        true => SMALL_PLAIN_BELOW_REPEATS,
+        false => try_plain_below_repeats::<K>(is_id),
+    };
+    let tries_plain = (values - known) * below_repeats >= indices.len();
+    let mut plain = None;
+    if tries_plain {
+        plain = plain_page::<K>(levels, indices, dictionary, codec)?;
+    }
+    if let Some(plain) = plain.take_if(|_| is_small) {
+        return Ok(plain);
+    }
     let pads = !bits.is_multiple_of(8) && bits > NEVER_PAD_BITS && codec != Codec::None;
-    let widths: &[IndexWidth] = match pads {
+    let widths: &[IndexWidth] = match pads && !is_small {
         false => &[IndexWidth::Bits],
         true if is_id && bits > 8 => &[IndexWidth::Bytes],
         true => &[IndexWidth::Bits, IndexWidth::Bytes],
@@ -198,32 +218,38 @@ pub(super) fn smallest<K: PhysicalKind>(
     }
     let (width, page) = page.expect("there is at least one width");
     let new_values = encode_dictionary::<K>(dictionary, known..values, None, codec)?;
-    let best = Candidate {
+    let indexed = Candidate {
         page,
         dictionary: Some((width, new_values)),
     };
-    if (values - known) * try_plain_below_repeats::<K>(is_id) < indices.len() {
-        return Ok(best);
-    }
+    let is_smaller = |plain: &Candidate| plain.bytes() < indexed.bytes();
+    Ok(match plain.filter(is_smaller) {
+        Some(plain) => plain,
+        None => indexed,
+    })
+}
+
+/// The page in PLAIN encoding; `None` if its values take more than [`TRY_PLAIN_BYTES`].
+fn plain_page<K: PhysicalKind>(
+    levels: &[u8],
+    indices: &[u32],
+    dictionary: &Dictionary<K::Values>,
+    codec: Codec,
+) -> io::Result<Option<Candidate>> {
     let mut plain = Vec::new();
     for &index in indices {
         K::encode_plain(dictionary.values().get(index as usize), &mut plain);
         // One long text may come again in many rows.
         if plain.len() > TRY_PLAIN_BYTES {
-            return Ok(best);
+            return Ok(None);
         }
     }
     let mut raw = levels.to_vec();
     K::finish_plain(&plain, &mut raw);
-    let plain = Candidate {
+    Ok(Some(Candidate {
         page: Body::new(raw, Redundancy::Matches, None, codec)?,
         dictionary: None,
-    };
-    Ok(if plain.bytes() < best.bytes() {
-        plain
-    } else {
-        best
-    })
+    }))
 }
 
 /// Encodes some values of a dictionary as the body of its page.

@@ -4,10 +4,12 @@ use std::hash::{BuildHasher, Hash};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::min_max::MinMax;
+
 /// The distinct values of a dictionary, by index.
 pub(super) trait ValueList: Default + Send {
     /// A number, or the bytes of a text.
-    type Value: ?Sized + Ord + Hash;
+    type Value: ?Sized + ToOwned<Owned: Clone> + Ord + Hash;
 
     /// The number of values.
     fn len(&self) -> usize;
@@ -19,6 +21,19 @@ pub(super) trait ValueList: Default + Send {
     fn clear(&mut self);
     /// The size of all values in PLAIN encoding, in bytes; of codes, twice that.
     fn plain_bytes(&self) -> usize;
+
+    /// The smallest and the largest of the values at some indices.
+    fn min_max(&self, indices: &[u32]) -> Option<MinMax<Self::Value>> {
+        let mut is_used = vec![false; self.len()];
+        for &index in indices {
+            is_used[index as usize] = true;
+        }
+        let mut min_max = None;
+        for index in (0..self.len()).filter(|&index| is_used[index]) {
+            MinMax::add(&mut min_max, self.get(index));
+        }
+        min_max
+    }
 }
 
 impl ValueList for Vec<i64> {
@@ -42,6 +57,16 @@ impl ValueList for Vec<i64> {
 
     fn plain_bytes(&self) -> usize {
         self.len() * size_of::<i64>()
+    }
+
+    /// Compares all numbers, which takes less time than to find those that are used.
+    fn min_max(&self, indices: &[u32]) -> Option<MinMax<i64>> {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        for &index in indices {
+            let number = self[index as usize];
+            (min, max) = (min.min(number), max.max(number));
+        }
+        (!indices.is_empty()).then_some(MinMax { min, max })
     }
 }
 

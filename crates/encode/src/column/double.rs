@@ -35,6 +35,8 @@ impl PhysicalKind for Double {
     number_kind!(Floats, from_float);
     type Cache = NumberCache;
 
+    const TRY_PLAIN_BELOW_REPEATS: usize = 3;
+
     const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = Some((Spelling::Float, |bits| {
         Some(from_float(f64::from_bits(bits)))
     }));

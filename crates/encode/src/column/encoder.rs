@@ -383,15 +383,7 @@ impl<K: PhysicalKind> Encoder<K> {
             let (min, max) = (value(low).to_owned(), value(high).to_owned());
             return Some(MinMax { min, max });
         }
-        let mut is_used = vec![false; self.dictionary.len()];
-        for &index in indices {
-            is_used[index as usize] = true;
-        }
-        let mut min_max = None;
-        for (index, _) in (0..).zip(is_used).filter(|(_, is_used)| *is_used) {
-            MinMax::add(&mut min_max, value(index));
-        }
-        min_max
+        self.dictionary.values().min_max(indices)
     }
 
     /// Whether the values of the page so far are ascending. Only rows that are ordered by a time are said to be sorted.
