@@ -239,7 +239,7 @@ fn rows_of_json_have_the_values_of_their_files_name() {
     assert_eq!(exported(&scratch, "requests.jsonl").len(), 8);
 }
 
-/// What is in which file of the lake doesn't matter.
+/// It doesn't matter which file of the lake has which rows.
 #[test]
 fn a_compacted_lake_gives_the_same_bytes() {
     let scratch = two_workloads();
@@ -370,7 +370,7 @@ fn links_and_devices_stay() {
     run(device).refuses(2, "a link or a device, not a file");
 }
 
-/// As the hint about blocks says.
+/// The hint about blocks advises this.
 #[test]
 fn a_lake_without_blocks_is_exported_without_them() {
     let scratch = Scratch::new();

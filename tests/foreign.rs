@@ -39,7 +39,7 @@ impl Random {
     }
 }
 
-/// What a column holds.
+/// The values of a column.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Whole numbers from 0 to this.

@@ -22,7 +22,7 @@ fn refused(scratch: &Scratch, out: &Path, arguments: &[&str], code: i32, says: &
     assert_same_tree(&tree(scratch.path()), &before, &run.stderr);
 }
 
-/// What is in the way of a lake, and what the message says; what holds the lake lives as long as the run.
+/// An obstacle to a lake, and words of the message; the file that holds the lake stays open as long as the run.
 type Case = (fn(&Path) -> Option<File>, &'static str);
 
 const CASES: &[Case] = &[

@@ -384,7 +384,7 @@ fn downloads_that_are_not_whole_are_called_so() {
     }
 }
 
-/// As `tar` and tapes leave them.
+/// `tar` and tapes leave such zeros.
 #[test]
 fn zeros_after_a_member_are_counted() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! What `verify OUT --source LAKE` finds in a clustered lake.
+//! Findings of `verify OUT --source LAKE` in a clustered lake.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the files of a clustered lake hold.
+//! The contents of the files of a clustered lake.
 
 use std::fs::{self, File};
 

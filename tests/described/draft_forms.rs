@@ -182,7 +182,7 @@ fn json_of_any_kind_is_drafted() {
     score.close();
 }
 
-/// What `json.dump` writes of a list is one line of any length.
+/// `json.dump` writes a list as one line of any length.
 #[test]
 fn an_array_may_be_one_long_line() {
     let rows: Vec<Value> = (0..60_000)

@@ -287,7 +287,7 @@ fn is_right(text: &str, form: Form<'_>) {
     }
 }
 
-/// What drafts once changed, lost or refused.
+/// Drafts once changed, lost or refused these values and headers.
 #[test]
 fn drafts_keep_the_values_and_headers_of_their_samples() {
     let comments = |comments| Form {

@@ -31,7 +31,7 @@ fn skies(csv: &str) -> String {
     one_table(&table, &[("day", INTEGER), ("sky", TEXT)])
 }
 
-/// The same of quoted CSV.
+/// The description of [`skies`], for quoted CSV.
 fn quoted_skies(csv: &str) -> String {
     skies(csv).replace("[table.csv]", "syntax = \"quoted-csv\"\n[table.csv]")
 }

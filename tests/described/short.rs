@@ -78,7 +78,7 @@ fn real_rows_are_read_by_short_descriptions() {
     }
 }
 
-/// What editors are given is what the program reads.
+/// The schema that editors are given describes what the program reads.
 #[test]
 fn the_json_schema_is_printed() {
     let printed = run(["schema", "--json-schema"]);

@@ -13,7 +13,7 @@ use tracelake_testkit::{gzip, outside, shared, xz, zstd};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// What becomes of a file.
+/// The outcome of converting a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It's converted, or its table is known and the message says what isn't as published.

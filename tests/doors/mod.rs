@@ -1,4 +1,4 @@
-//! What becomes of a file that is given to `convert`: real files under other names, saved again, cut, and of others.
+//! Files that `convert` gets alone: published ones, renamed, saved again or cut, and unrelated ones.
 
 mod files;
 

@@ -1,5 +1,5 @@
-//! What a lake has lost is never guessed: runs are refused before they change anything, and the way out that the message
-//! names works.
+//! Runs never guess what a lake has lost: they are refused before they change anything, and the way out that the
+//! message names works.
 
 use std::fs;
 use std::path::Path;

@@ -8,7 +8,7 @@ use super::{MOON, PART, Station, below, damaged, moon, serve, sums};
 use tracelake_testkit::server::{Answer, Asked, Server, status};
 use tracelake_testkit::{Score, ended, ensure, gzip, plain};
 
-/// What is left of a part after a fault.
+/// The state of a part after a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     /// The file.

@@ -70,7 +70,8 @@ fn peak_memory_is_what_was_asked_for() {
     }
 }
 
-/// What is allocated at one time is less than what the process takes, and doesn't depend on the system's allocator.
+/// The memory that is allocated at one time is less than the process takes, and doesn't depend on the system's
+/// allocator.
 #[test]
 fn no_more_is_allocated_than_was_asked_for() {
     let _alone = alone();

@@ -48,7 +48,7 @@ fn all(parts: &[Part]) -> RecordBatch {
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
-/// The same rows as an array, in the forms that programs write.
+/// The rows as an array, in the forms that programs write.
 fn forms(rows: &[String]) -> Vec<String> {
     let values: Vec<Value> = rows
         .iter()

@@ -26,7 +26,7 @@ pub(crate) fn python() -> PathBuf {
     named.unwrap_or_else(|| installed("readers/bin/python"))
 }
 
-/// What `cargo xtask readers` or `cargo xtask buckets` installs into the build directory.
+/// The path of a file that `cargo xtask readers` or `cargo xtask buckets` installs into the build directory.
 pub(crate) fn installed(path: &str) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     target.join(path)

@@ -260,7 +260,7 @@ fn a_synthetic_lake_has_a_crate_on_a_day_only() {
     assert_same_tree(&tree(&out), &first, "without a day again");
 }
 
-/// What the card says of a lake, Croissant, RO-Crate and Zenodo say, too.
+/// Croissant, RO-Crate and Zenodo say of a lake what the card says.
 #[test]
 fn what_a_lake_lacks_is_in_every_description() {
     let scratch = Scratch::new();

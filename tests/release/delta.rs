@@ -367,7 +367,7 @@ fn a_log_that_somebody_wrote_is_never_replaced() {
     assert_eq!(fs::read_to_string(&log).unwrap(), "mine");
 }
 
-/// What a release that was killed between two files leaves is named, and the next one completes it.
+/// A log of a release that was killed between two files is named, and the next release completes it.
 #[test]
 fn a_log_of_a_release_that_was_killed_is_found_and_made_again() {
     let tables = ["job_events", "machine_events"];

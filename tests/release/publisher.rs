@@ -1,4 +1,5 @@
-//! What the publisher of a lake fills in: it is never replaced, reaches the card and Croissant, and can't break them.
+//! The file that the publisher of a lake fills in: it is never replaced, reaches the card and Croissant, and can't
+//! break them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -58,7 +58,7 @@ fn dates_count_from_time_0() {
     }
 }
 
-/// The same range in other words is the same lake.
+/// Two ways to write a range give the same lake.
 #[test]
 fn a_range_is_recorded_in_the_unit_of_the_trace() {
     for (range, recorded) in [

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tracelake_testkit::{Score, Scratch, convert, ended, ensure, program, tree};
 
-/// What each of the two runs is asked for; all tables if it is empty.
+/// The tables that each of the two runs is asked for; all if it is empty.
 const PAIRS: [[&str; 2]; 3] = [
     ["", ""],
     ["job_events", "task_events,task_usage"],

@@ -1,4 +1,4 @@
-//! What runs that can't succeed leave as it is.
+//! Runs that can't succeed leave the lake as it is.
 
 use std::fs;
 

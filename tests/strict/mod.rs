@@ -2,10 +2,10 @@
 //! file has a purpose, every page is decoded, and everything that the file says about its pages is
 //! compared with them.
 //!
-//! What a file says is read by the Parquet crate, and written by it again: that must give the same bytes, so the file
-//! has no field and no spelling that the crate's reader passes over. Headers of pages, levels and values are read here.
-//! Otherwise, only compression, CRC-32 and XXH64 are libraries. The rules are those of the format's documents; where
-//! the format leaves a choice, they are ours (pages V1, few encodings, order by type).
+//! The Parquet crate reads what a file says, and writes it again: that must give the same bytes, so the file has no
+//! field and no spelling that the crate's reader skips. Headers of pages, levels and values are read here. Otherwise,
+//! only compression, CRC-32 and XXH64 are libraries. The rules are those of the format's documents; where the format
+//! leaves a choice, they are ours (pages V1, few encodings, order by type).
 
 mod bloom;
 mod bounds;
@@ -59,7 +59,7 @@ fn check(file: &[u8], seen: &mut Seen) {
     }
 }
 
-/// What a file says, as the Parquet crate reads it, with the page index or without.
+/// The metadata of a file as the Parquet crate reads it, with the page index or without.
 fn metadata(file: &[u8], index: PageIndexPolicy) -> Result<ParquetMetaData> {
     let options = ParquetMetaDataOptions::new().with_encoding_stats_as_mask(false);
     let reader = ParquetMetaDataReader::new()

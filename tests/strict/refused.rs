@@ -21,10 +21,10 @@ use super::metadata;
 use super::page::{CRC, ENCODING, THIRD, TYPE, UNCOMPRESSED, VALUES, check_checksum};
 use tracelake_testkit::nested::{JSON, convert_text, row};
 
-/// What is found where only the Parquet crate tells a difference: it writes the metadata otherwise than the file does.
+/// The finding where only the Parquet crate sees a difference: it writes the metadata otherwise than the file does.
 const OTHERWISE: &str = "the metadata is written otherwise";
 
-/// What is found where the Parquet crate refuses the metadata.
+/// The start of the finding where the Parquet crate refuses the metadata.
 const UNREADABLE: &str = "the metadata: ";
 
 /// The largest time of the file.

@@ -81,7 +81,7 @@ fn pages(asked: &Asked) -> Answer {
     Answer::Status(200, Vec::new(), body)
 }
 
-/// What is asked, and the answers to it.
+/// A command, the answers that it gets, and its exit code.
 struct Case {
     name: &'static str,
     /// With `URL`, `LAKE` and `OUT` in place of those.

@@ -42,7 +42,7 @@ fn same(server: &Server, expected: &BTreeMap<String, Vec<u8>>) -> Result<(), Str
     same_but(server, expected, &[])
 }
 
-/// The same but for these files.
+/// Compares the lake in the bucket with the expected files, and ignores those of `but`.
 fn same_but(
     server: &Server,
     expected: &BTreeMap<String, Vec<u8>>,

@@ -16,7 +16,7 @@ use crate::workspace::program;
 use input::largest;
 use peers::PEERS;
 
-/// What can be measured alone.
+/// Measurements that `--only` selects.
 const PARTS: [&str; 7] = [
     "reading",
     "formats",

@@ -10,7 +10,7 @@ use spdx::{Expression, LicenseReq, Licensee};
 
 use crate::workspace::{output, read};
 
-/// What is allowed.
+/// The file that says what is allowed.
 const RULES: &str = "deny.toml";
 
 #[derive(Deserialize)]
@@ -72,7 +72,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What the rules don't allow.
+/// Finds what the rules don't allow.
 fn wrong(rules: &Rules, packages: &[Package]) -> Result<Vec<String>> {
     let allowed = rules.licenses.allow.iter();
     let allowed: Vec<Licensee> = allowed

@@ -75,7 +75,7 @@ fn both_commands_of_the_readme_build_the_same_features() {
     }
 }
 
-/// What others count on is put, replaced and removed by the crate of the commit protocol alone.
+/// Only the crate of the commit protocol puts, replaces and removes what others count on.
 #[test]
 fn only_the_lake_changes_objects() {
     let mut found = sources();
@@ -290,7 +290,7 @@ fn modules(
     modules
 }
 
-/// What an item begins with.
+/// Words that items begin with.
 const ITEMS: [&str; 8] = [
     "fn",
     "struct",

@@ -182,7 +182,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is in a folder, sorted.
+/// The entries of a folder, sorted.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = folder.read_dir();
     let entries = entries.with_context(|| format!("cannot read {}", folder.display()))?;

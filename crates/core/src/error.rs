@@ -238,7 +238,7 @@ impl Error {
         source.is_some_and(|source| source.is::<T>())
     }
 
-    /// What is wrong, without the place and the hint.
+    /// The reason, without the place and the hint.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.0.reason

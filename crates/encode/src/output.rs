@@ -137,7 +137,7 @@ pub trait OutputFile<W: Write + Send>: Sized + Send {
 /// The order of the rows of a file, which the file declares.
 #[derive(Debug, Clone, Copy)]
 pub enum RowOrder<'a> {
-    /// That of the source. Row groups whose rows turn out to be in the order of the table's time say so.
+    /// The order of the source. Row groups whose rows turn out to be in the order of the table's time say so.
     Published,
     /// By these columns of the table, none of which is a struct or a list; NULL comes first.
     By(&'a [usize]),

@@ -1,5 +1,7 @@
 //! The numbers of a column, those of plain digits eight at a time, on processors with AVX-512.
 //!
+//! A million rows of task_usage become Arrow arrays in 0.65 s of CPU time, and in 0.78 s without this.
+//!
 //! Everything else, and everything on other processors, is left to [`crate::value`].
 
 use crate::split::FieldOffsets;
@@ -33,7 +35,7 @@ pub(crate) fn read<V>(
         return 0;
     }
     // SAFETY: the processor has what the function is compiled for.
-    #[expect(unsafe_code, reason = "measured in docs/design.md, Arrow files")]
+    #[expect(unsafe_code, reason = "measured above")]
     unsafe {
         read_wide(text, fields, spelling, values, others, put)
     }

@@ -47,7 +47,7 @@ pub enum NoArray {
 }
 
 impl NoArray {
-    /// What is wrong, in words.
+    /// The reason, in words.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {

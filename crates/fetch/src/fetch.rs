@@ -29,7 +29,7 @@ pub const CONNECTIONS: usize = 3 * AT_A_TIME;
 /// Files of unknown size whose servers are asked for it before the work begins. Of more, each is checked when it begins.
 const MOST_ASKED: usize = 256;
 
-/// What was fetched.
+/// The outcome of a fetch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Files that were fetched.
@@ -175,7 +175,7 @@ struct Work<'a> {
     result: Mutex<Found>,
 }
 
-/// What became of the files so far, by their places in the plan.
+/// The outcomes of the files so far, by their places in the plan.
 #[derive(Default)]
 struct Found {
     done: BTreeMap<usize, Done>,

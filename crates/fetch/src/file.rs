@@ -19,7 +19,7 @@ const WRITE: usize = 128 << 10;
 /// How often a file is begun that changes while it is read.
 const ATTEMPTS: u32 = 3;
 
-/// What became of a file.
+/// The outcome of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Done {
     pub(crate) bytes: u64,

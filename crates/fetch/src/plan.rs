@@ -17,7 +17,7 @@ use tracelake_schema::{Table, Trace};
 
 use crate::offer::{FileList, Offer, Place, offers};
 
-/// What to fetch.
+/// A request to fetch files of a trace.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The trace.
@@ -167,13 +167,13 @@ fn no_part(offers: &[Offer]) -> Error {
     Error::new(ErrorKind::Usage, reason).hint(hint)
 }
 
-/// What is in the places that were looked at so far, by their URLs.
+/// The contents of the places that were looked at so far, by their URLs.
 struct Listings<'a> {
     context: &'a Context,
     found: BTreeMap<String, Listing>,
 }
 
-/// What is in a place.
+/// The contents of a place.
 struct Listing {
     root: Url,
     /// The paths there, each with its size if that is listed; `None` if nothing lists them.

@@ -1,4 +1,4 @@
-//! What to generate.
+//! Options of a synthetic trace.
 
 use tracelake_core::options::SourceForm;
 use tracelake_schema::{Table, Trace};

@@ -21,19 +21,19 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Those in a field that may be NULL or repeated.
+    /// The levels in a field that may be NULL or repeated.
     pub(crate) fn below(self, is_defined: bool) -> Self {
         let definition = self.definition + i16::from(is_defined);
         Self { definition, ..self }
     }
 
-    /// Those of the first item of a list.
+    /// The levels of the first item of a list.
     pub(crate) fn in_list(self) -> Self {
         let lists = self.lists + 1;
         Self { lists, ..self }
     }
 
-    /// Those of the other items of the list.
+    /// The levels of the other items of the list.
     pub(crate) fn again(self) -> Self {
         let repetition = self.lists;
         Self { repetition, ..self }

@@ -44,7 +44,7 @@ const STRIDE: u64 = 1 << 14;
 /// Conversations that requests belong to; those of one have the same first blocks.
 const CONVERSATIONS: u64 = 300;
 
-/// What is drawn for a column.
+/// The values to draw for a column.
 #[derive(Debug, Clone, PartialEq)]
 enum Draw {
     Count(i64),

@@ -26,7 +26,7 @@ use crate::{FACTS, HOME, IDENTITY, LOCK, MANIFEST, PLANS, REPLACES, STAGING, WOR
 /// How many facts are in memory at a time while they are read.
 const FACTS_AT_ONCE: usize = 512;
 
-/// What a run is to make.
+/// The goal of a run: a lake, and the parts to make.
 pub struct Goal<'a> {
     /// The identity that the lake must have.
     pub identity: Identity,

@@ -1,4 +1,4 @@
-//! How far a lake is, for people and programs that only look.
+//! Progress of a lake, for people and programs that only look.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::publish::read_plans;
 use crate::remaining::Counts;
 use crate::{FACTS, IDENTITY};
 
-/// How far a lake is.
+/// Progress of a lake.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Progress {

@@ -350,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// What it named is lost, and this run hasn't looked whether it makes all of that again.
+    /// The parts that it named are lost, and this run hasn't looked whether it makes all of them again.
     #[test]
     fn a_manifest_that_is_damaged_meanwhile_is_not_replaced() {
         let directory = tempdir().unwrap();

@@ -36,9 +36,9 @@ pub const DATA_PACKAGE: &str = "datapackage.json";
 pub const RO_CRATE: &str = "ro-crate-metadata.json";
 /// How to cite the lake.
 pub const CITATION: &str = "CITATION.cff";
-/// What Zenodo shows of an upload.
+/// The metadata that Zenodo shows for an upload.
 pub const ZENODO: &str = ".zenodo.json";
-/// What the publisher of the lake says. A release writes it once, and never replaces it.
+/// The statements of the lake's publisher. A release writes the file once, and never replaces it.
 pub const PUBLISHER: &str = "_tracelake/release.toml";
 /// [`PUBLISHER`] as a release writes it: nothing is filled in.
 pub const TEMPLATE: &str = include_str!("release.toml");

@@ -61,7 +61,7 @@ impl Tag {
     }
 }
 
-/// What a server says of the bytes of an object, to see later whether they are still the same.
+/// The version of an object as its server reports it, to see later whether the bytes are still the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Version {
     /// The size; `None` if the server doesn't say it.

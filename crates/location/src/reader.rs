@@ -51,8 +51,8 @@ impl Reader {
         }
     }
 
-    /// What the server says of the object that is read; asks for the first bytes if that wasn't done. `None` for a file on
-    /// disk.
+    /// The version of the object that is read, as the server reports it; asks for the first bytes if that wasn't done.
+    /// `None` for a file on disk.
     ///
     /// # Errors
     /// If the server doesn't answer, or there is no such object;

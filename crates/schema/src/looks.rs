@@ -1,6 +1,7 @@
-//! What the values of a column look like: texts such as `m_{digits}`, and the bounds of numbers.
+//! Patterns of texts such as `m_{digits}`, and bounds of numbers, by which the values of a column are recognised.
 
-/// What published values of a column look like. Files are recognised by it, and no value is refused for it.
+/// Patterns and bounds of the published values of a column. Files are recognised by them, and no value is refused for
+/// them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Looks {
     /// Patterns of texts: a value fits one of them. Empty if nothing is said.

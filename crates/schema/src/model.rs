@@ -59,7 +59,7 @@ pub struct Trace {
     pub published: Option<String>,
     /// The trace's time 0 in seconds since 1970-01-01 00:00:00 UTC, if it is known.
     pub epoch: Option<i64>,
-    /// What the trace's time 0 is, in a sentence.
+    /// A sentence on what the trace's time 0 is.
     pub time_zero: Option<String>,
     /// The first second of the published rows and the one after the last, from time 0; from 1970-01-01 00:00:00 if its
     /// times are date-times without a time 0.
@@ -250,7 +250,7 @@ pub struct Table {
     pub references: Vec<Reference>,
     /// The index of the column that holds a row's time, if there is one: an integer, a float or a date-time.
     pub time: Option<usize>,
-    /// What its columns are, if it has a row for each request to a language model.
+    /// The roles of its columns, if it has a row for each request to a language model.
     pub requests: Option<Requests>,
     /// A sentence on the rows that the publisher made up, such as those in place of missing ones; `None` if it says of none.
     pub synthesised: Option<String>,
@@ -369,7 +369,7 @@ pub enum Header {
 pub struct Csv {
     /// Whether the first line that is no comment has the published names of the columns.
     pub header: Header,
-    /// What becomes of columns of a header that the table doesn't have; only with [`Header::ByName`].
+    /// The policy for columns of a header that the table doesn't have; only with [`Header::ByName`].
     pub extra: Extra,
     /// The separator between two fields.
     pub separator: Separator,

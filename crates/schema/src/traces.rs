@@ -49,7 +49,7 @@ struct Embedded {
 #[derive(Debug)]
 struct Names {
     traces: &'static [&'static str],
-    /// Those of derived tables, too.
+    /// The tables, derived ones included.
     tables: &'static [&'static str],
     cells: &'static [&'static str],
     /// The beginnings of the names of files, archives and directories of cells.
@@ -248,7 +248,7 @@ pub fn trace(name: &str) -> Option<&'static Arc<Trace>> {
 /// trace even if a later program has a built-in trace of that name.
 ///
 /// # Errors
-/// As [`description::read`]; if a trace has the name of a built-in one.
+/// The errors of [`description::read`]; if a trace has the name of a built-in one.
 pub fn read_new(text: &str) -> Result<Vec<Arc<Trace>>, DescriptionError> {
     description::read_named(text, |name| trace_names().any(|known| known == name))
 }

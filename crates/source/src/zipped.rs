@@ -200,7 +200,7 @@ fn check_name(archive: &Location, header: u64, name: &[u8]) -> Result<()> {
     Err(Error::new(ErrorKind::Corrupt, reason).hint("download the archive again"))
 }
 
-/// What the directory of an archive says of a file.
+/// The checksum and the size of a file, as the directory of its archive has them.
 #[derive(Debug, Clone, Copy)]
 struct Said {
     crc: u32,

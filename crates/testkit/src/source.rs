@@ -57,12 +57,12 @@ pub fn good_row(table: &str) -> &'static str {
     }
 }
 
-/// That row, as a line.
+/// The row of [`good_row`], as a line.
 pub fn good_line(table: &str) -> String {
     format!("{}\n", good_row(table))
 }
 
-/// That row with the field of one column replaced.
+/// The row of [`good_row`] with the field of one column replaced.
 pub fn row_with(table: &Table, column: &str, value: &[u8]) -> Vec<u8> {
     let (index, _) = table.column(column).unwrap();
     let position = table

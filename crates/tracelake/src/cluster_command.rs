@@ -39,7 +39,7 @@ impl Clustering {
         cluster(&self.context, &self.plan, &self.out, &self.options)
     }
 
-    /// What would be done.
+    /// Describes what would be done.
     fn preview(&self) -> Result<String> {
         let done = preview(&self.context, &self.plan, &self.out, &self.options)?;
         let room = Room::of(&self.plan, &done, &self.out, &self.options);

@@ -1,4 +1,4 @@
-//! What `tracelake schema` prints: of a trace, or of a lake.
+//! The output of `tracelake schema`, for a trace or for a lake.
 
 use tracelake_convert::given_trace::given_trace;
 use tracelake_core::error::{Error, ErrorKind, Result};

@@ -227,7 +227,7 @@ pub fn conversion(arguments: impl IntoIterator<Item = OsString>) -> Result<Conve
     })
 }
 
-/// What `tracelake fetch` arguments ask for, for a front end that carries it out itself.
+/// A download that the arguments of `tracelake fetch` ask for, for a front end that carries it out itself.
 #[derive(Debug)]
 pub struct Fetching {
     /// The request.

@@ -50,7 +50,7 @@ fn number_of(table: &Table, path: &str) -> Option<u32> {
     }
 }
 
-/// What a file is, by its first bytes.
+/// The form of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,

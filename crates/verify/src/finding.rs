@@ -1,4 +1,4 @@
-//! What a verification finds.
+//! The findings of a verification.
 
 use std::io;
 use std::path::PathBuf;

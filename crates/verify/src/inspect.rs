@@ -87,7 +87,7 @@ impl Inventory {
     }
 }
 
-/// How far a shard is.
+/// Progress of a shard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShardInventory {
     /// Its number, from 0.
@@ -278,7 +278,7 @@ fn counts_of(parts: &Parts) -> Vec<(&str, usize)> {
     counts.into_iter().collect()
 }
 
-/// How far each shard of a plan is.
+/// Progress of each shard of a plan.
 fn shards(plan: &PlanFile, remaining: &BTreeMap<u32, Remaining>) -> Vec<ShardInventory> {
     let shards = (0..plan.shards.min(SHARDS_LISTED)).map(|shard| {
         let (files, bytes) = plan.share(shard);

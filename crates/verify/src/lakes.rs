@@ -66,9 +66,9 @@ impl Compared {
 /// How the rows of two lakes correspond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Likeness {
-    /// Those of a part, in their order, are those of the part of the same number.
+    /// The rows of a part, in their order, are those of the part of the same number.
     ByPart,
-    /// Those of all parts, in their order, are those of all parts.
+    /// The rows of all parts, in their order, are those of all parts.
     InOrder,
     /// In any order.
     AsMultisets,

@@ -203,7 +203,7 @@ pub struct Verification {
     digest: Option<Digest>,
 }
 
-/// What a lake is compared with.
+/// The source or the lake that a lake is compared with.
 #[derive(Debug)]
 enum Against {
     /// The files that it was made from.

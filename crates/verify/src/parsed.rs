@@ -119,7 +119,7 @@ pub(super) fn values_of(
 struct ValueReader<'a> {
     rest: &'a str,
     is_json: bool,
-    /// What becomes of names that no column has.
+    /// The policy for names that no column has.
     extra: Extra,
 }
 

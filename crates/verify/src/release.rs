@@ -15,7 +15,7 @@ use tracelake_schema::calendar::is_day;
 use crate::release_files::{Completeness, Given, completeness, release_files};
 use crate::{Verdict, known_trace, manifest_of, verify_lake};
 
-/// What may be asked of a release. Of the gaps that a lake may have, the card says.
+/// Options of a release. The card names the gaps that a lake may have.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReleaseOptions {

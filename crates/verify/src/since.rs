@@ -1,4 +1,4 @@
-//! What changed from one lake to the next one of the same trace, by their manifests alone.
+//! Changes from one lake to the next one of the same trace, by their manifests alone.
 
 use std::collections::BTreeMap;
 

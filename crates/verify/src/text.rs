@@ -58,7 +58,7 @@ pub(super) struct SourceText {
     pub(super) has_index: bool,
     /// Whether the first line ends with `\r\n`, as the others should then.
     is_crlf: bool,
-    /// What was read of an array of JSON, if the text is one.
+    /// The array of JSON, as far as it was read, if the text is one.
     array: Option<ArrayText>,
     /// Whether a blank line at its end is no row.
     may_end_blank: bool,

@@ -18,7 +18,7 @@ enum Then {
     Unchanged,
     /// The lake of these tables (all if empty), as one run makes it.
     Lake(&'static str),
-    /// The same, and a plan beside it.
+    /// The lake of these tables, and a plan beside it.
     LakeAndPlan(&'static str),
     /// A plan, and the manifest as it was, if there was one.
     Begun,

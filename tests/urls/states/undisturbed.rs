@@ -1,4 +1,4 @@
-//! What is committed stays, whatever else runs on the lake or fails on it.
+//! Committed parts stay, whatever else runs on the lake or fails on it.
 
 use std::collections::BTreeSet;
 use std::thread;

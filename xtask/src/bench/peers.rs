@@ -22,7 +22,7 @@ use crate::workspace::{
 /// The measurement of the program and its peers in turn; others are parts of it, or of the program alone.
 pub(super) const PEERS: &str = "peers";
 
-/// That of every form of input, which also draws the README's chart.
+/// The measurement of every form of input, which also draws the README's chart.
 const FORMATS: &str = "formats";
 
 /// The measurements that are written, and not only printed: the page, and how to read the figures.

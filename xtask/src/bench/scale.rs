@@ -1,5 +1,5 @@
-//! What a whole trace takes, from the rate per core that was measured and from requests that are counted here, with the
-//! code of `convert` and `commit` on a bucket in memory.
+//! Requests, time and cost of a whole trace, from the rate per core that was measured and from requests that are
+//! counted here, with the code of `convert` and `commit` on a bucket in memory.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::workspace::{
 
 const REQUIREMENTS: &str = "xtask/release/requirements.txt";
 
-/// What lists the crates of a program, pinned.
+/// The tool that lists the crates of a program, pinned.
 const CYCLONEDX: &str = "cargo-cyclonedx@0.5.9";
 
 /// Checks such a list against the schema of CycloneDX.

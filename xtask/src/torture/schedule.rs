@@ -44,7 +44,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// What is converted.
+    /// The selection that is converted; `None` if nothing is.
     pub(super) fn selection(self) -> Option<Selection> {
         match self {
             Self::Convert(selection) | Self::Shard(selection, ..) => Some(selection),
@@ -143,7 +143,7 @@ impl Schedule {
         }
     }
 
-    /// What all runs together are asked for.
+    /// The selections that all runs together are asked for.
     pub(super) fn asked(&self) -> BTreeSet<Selection> {
         let writers = self.writers.iter().map(|writer| writer.task);
         let tasks = self.before.iter().copied().chain(writers);

@@ -28,7 +28,7 @@ const MOST_UNPACKED: u64 = 20;
 /// The least memory in which rows are sorted, in bytes.
 const LEAST_BUFFER: u64 = 1 << 20;
 
-/// What each file is made with.
+/// The plan and the resources that all files are made with.
 pub(super) struct Making<'a> {
     /// Cancelled by a signal, and by a file that failed.
     pub(super) context: Context,

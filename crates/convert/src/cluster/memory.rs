@@ -2,16 +2,16 @@
 
 use super::request::Arrangement;
 
-/// What the program, the manifests and the plan take, in bytes.
+/// Memory for the program, the manifests and the plan, in bytes.
 const BASE: u64 = 16 << 20;
 
-/// What reading a file takes: a page and a dictionary of each column, and a batch of rows.
+/// Memory for reading a file: a page and a dictionary of each column, and a batch of rows.
 const READER: u64 = 32 << 20;
 
 /// The least that rows are sorted in.
 const LEAST_SORTED: u64 = 8 << 20;
 
-/// What encoding a file takes: a row group with the dictionaries of its columns, and the rows on their way to it. Row
+/// Memory for encoding a file: a row group with the dictionaries of its columns, and the rows on their way to it. Row
 /// groups are smaller where rows are put together.
 const WRITER: u64 = 112 << 20;
 const ENTITY_WRITER: u64 = 40 << 20;
@@ -19,13 +19,13 @@ const ENTITY_WRITER: u64 = 40 << 20;
 /// The least that is kept for reading sorted rows.
 const LEAST_MERGED: u64 = 3 << 20;
 
-/// What reading a run of sorted rows takes: a block, and the row at hand.
+/// Memory for reading a run of sorted rows: a block, and the current row.
 const RUN: u64 = 2 * crate::sorting::BLOCK as u64;
 
 /// The most runs that are merged at a time: more would be slower than merging twice.
 const MOST_RUNS: u64 = 256;
 
-/// What there must be for each thread: threads that share the columns of a file have buffers of their own.
+/// The least memory for each thread: threads that share the columns of a file have buffers of their own.
 const THREAD: u64 = 48_000_000;
 
 /// The memory of the steps, all of which may run on each of some threads.

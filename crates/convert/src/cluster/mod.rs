@@ -40,7 +40,7 @@ pub use room::Room;
 /// when the disk or the store fails.
 ///
 /// # Memory
-/// That of the options, whatever the rows are; a row takes at most 1 MiB or two.
+/// The memory of the options, whatever the rows are; a row takes at most 1 MiB or two.
 pub fn cluster(
     context: &Context,
     plan: &ClusterPlan,

@@ -253,7 +253,7 @@ impl ClusterPlan {
         clustered.map(Clustered::to_string).unwrap_or_default()
     }
 
-    /// What becomes of each table, in each cell, in the order of the lake.
+    /// The work on each table, in each cell, in the order of the lake.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.groups

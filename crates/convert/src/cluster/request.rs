@@ -1,4 +1,4 @@
-//! What is asked for, before anything was looked at.
+//! A request to cluster a lake, before anything is read.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ impl ClusterRequest {
         }
     }
 
-    /// What the lake records; `files` is the number of files, where it is one for all tables.
+    /// The arrangement that the lake records; `files` is the number of files, where it is one for all tables.
     pub(super) fn clustered(&self, files: Option<u32>, source: Digest) -> Clustered {
         let by = match &self.arrangement {
             Arrangement::By(key) => Some(key.clone()),
@@ -83,7 +83,7 @@ impl ClusterRequest {
 /// How rows are arranged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrangement {
-    /// Those with the same value of a sample key are together.
+    /// Rows with the same value of a sample key are together.
     By(String),
     /// They stay in their order.
     Compact,
@@ -94,7 +94,7 @@ pub enum Arrangement {
 pub enum FileCount {
     /// This many.
     Files(u32),
-    /// As many as have about this size in bytes.
+    /// Files of about this size, in bytes.
     OfSize(u64),
 }
 

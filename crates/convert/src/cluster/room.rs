@@ -14,7 +14,7 @@ use super::request::ClusterOptions;
 /// The least that a value takes while rows are sorted, in bytes, on average.
 const VALUE_BYTES: u64 = 2;
 
-/// What a row takes beside its values while rows are sorted.
+/// Bytes that a row takes beside its values while rows are sorted.
 const ROW_BYTES: u64 = 32;
 
 /// The share of their size that files take at least once their rows are in another order.
@@ -23,9 +23,9 @@ const SMALLEST: (u64, u64) = (1, 4);
 /// Resources needed and available, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// What the files take at least.
+    /// The least space for the files.
     pub files: u64,
-    /// What rows that are sorted take at least, at the same time.
+    /// The least space for the rows that are being sorted, at the same time.
     pub sorted: u64,
     /// The most memory.
     pub memory: u64,

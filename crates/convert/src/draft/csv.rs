@@ -42,7 +42,7 @@ pub(super) fn table(text: &str, has_more: bool) -> Result<Table> {
     })
 }
 
-/// What a draft was made from.
+/// The rows that a draft was made from: `the first 10 rows`, or `10 rows` if there are no more.
 pub(super) fn from(rows: usize, has_more: bool) -> String {
     let rows = several(rows as u64, "row");
     match has_more {

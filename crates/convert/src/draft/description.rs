@@ -20,9 +20,9 @@ pub(super) const WHOLE: &str = "files = \"whole\"  # guess: one file; see `names
 /// A drafted table, but for its name and its files.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// What it was drafted from: `the first 10 rows`.
+    /// The sample it was drafted from: `the first 10 rows`.
     pub(super) from: String,
-    /// What `convert` will stop at, and what is left out.
+    /// Notes on where `convert` will stop, and on what is left out.
     pub(super) notes: Vec<String>,
     /// The syntax of its files, if it isn't plain CSV.
     pub(super) syntax: Option<&'static str>,

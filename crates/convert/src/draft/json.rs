@@ -125,7 +125,7 @@ fn elements(text: &str, has_more: bool) -> Result<Vec<(usize, &str)>> {
     Ok(elements.collect())
 }
 
-/// What a value of JSON is, as far as a column tells.
+/// The types of JSON values that a column distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     Boolean,

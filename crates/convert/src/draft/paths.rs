@@ -22,7 +22,7 @@ enum Piece {
 }
 
 impl Piece {
-    /// What may differ between files of a table; `None` for what may not.
+    /// The text that may differ between files of a table; `None` if it may not.
     fn value(&self) -> Option<&str> {
         match self {
             Self::Text(_) => None,
@@ -68,7 +68,7 @@ impl Path {
         Self(cut.collect())
     }
 
-    /// What it has in common with the paths of the same table.
+    /// The shape that all paths of a table share.
     pub(super) fn shape(&self) -> Self {
         let blank = |piece: &Piece| match piece {
             Piece::Text(text) => Piece::Text(text.clone()),
@@ -80,7 +80,7 @@ impl Path {
         Self(names.map(|name| name.iter().map(blank).collect()).collect())
     }
 
-    /// The same path, with its directory as a value; `None` if it has none that is a plain name.
+    /// The path with its directory as a value; `None` if it has no directory with a plain name.
     pub(super) fn in_any_directory(&self) -> Option<Self> {
         let mut path = self.clone();
         let at = path.0.len().checked_sub(2)?;
@@ -140,7 +140,7 @@ fn pieces(name: &str) -> Vec<Piece> {
     pieces
 }
 
-/// What may differ in the paths of a table, at one place of them.
+/// A place in the paths of a table where they may differ.
 struct Slot<'a> {
     at: usize,
     piece: &'a Piece,

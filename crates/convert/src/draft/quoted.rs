@@ -154,7 +154,7 @@ fn records<'a>(
     records
 }
 
-/// What is wrong with a record.
+/// Says what is wrong with a record.
 fn why(fault: &Fault) -> String {
     match fault {
         Fault::BlankLine => "is blank".to_owned(),

@@ -1,4 +1,4 @@
-//! What a part becomes: blocks of rows, and their counts.
+//! Blocks of rows that a part is converted to, and their counts.
 
 use tracelake_core::error::Result;
 use tracelake_core::options::Accepted;

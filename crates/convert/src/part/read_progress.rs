@@ -1,10 +1,10 @@
-//! How far a file is read.
+//! Progress of reading a file.
 
 use tracelake_core::Context;
 use tracelake_core::error::Result;
 use tracelake_core::event::Event;
 
-/// Reports how far a file is read, and ends the reading once its context is cancelled.
+/// Reports how much of a file has been read, and ends the reading once its context is cancelled.
 #[derive(Debug)]
 pub struct ReadProgress {
     context: Context,

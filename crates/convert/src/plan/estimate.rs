@@ -39,7 +39,7 @@ pub enum Packed {
     Xz,
     /// With bzip2.
     Bzip2,
-    /// As Parquet.
+    /// In the pages of Parquet.
     Parquet,
 }
 

@@ -44,7 +44,8 @@ pub struct ReadOptions {
     /// The callback for each bad row, in the order of the file and before the batch of the rows
     /// around it; `None` to end with the first one. An error that it returns ends the reading.
     ///
-    /// It's called in [`PartReader::next_batch`], by the thread that iterates.
+    /// It's called in [`PartReader::next_batch`], by the thread that iterates. Called by the thread that reads, it could
+    /// deadlock with a thread that drops the reader, for example on Python's interpreter lock.
     pub on_bad_row: Option<BadRowCallback>,
     /// Rows in a batch, at least 1; fewer if they would take more than 32 MiB.
     pub batch_rows: usize,

@@ -77,7 +77,8 @@ const MEMORY: u64 = 128_000_000;
 /// columns and their caches.
 const PART_MEMORY: u64 = 128_000_000;
 
-/// What a window may take of that: zstd needs 8 MiB up to level 19, xz 8 MiB by default and 64 MiB at level 9.
+/// Memory for a window, out of [`PART_MEMORY`]: zstd needs 8 MiB up to level 19, xz 8 MiB by default and 64 MiB at
+/// level 9.
 const WINDOW: u64 = 32 << 20;
 
 /// How many parts may be converted at a time within `memory` bytes; `None` if there isn't enough for

@@ -13,7 +13,7 @@ const ENTRIES: usize = 4;
 /// Rows that are sorted together.
 ///
 /// # Memory
-/// What it was made for, or one row if that takes more.
+/// The size it was made for, or one row if that takes more.
 pub(super) struct SortBuffer {
     /// The rows as [`Row::read`] reads them.
     bytes: Vec<u8>,
@@ -29,7 +29,7 @@ struct Entry {
 /// A row, as bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    /// What it is sorted by: its class, a number in [`CLASS_BYTES`] bytes with the highest first, and then its place in the
+    /// The sort key: its class, a number in [`CLASS_BYTES`] bytes with the highest first, and then its place in the
     /// class.
     pub place: &'a [u8],
     /// Its values.

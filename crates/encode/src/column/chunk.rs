@@ -44,7 +44,7 @@ pub(super) struct PageFacts<K: PhysicalKind> {
     pub(super) entries: usize,
     pub(super) nulls: usize,
     pub(super) encoding: Encoding,
-    /// Whether it has no NULLs, and its values were found never to descend.
+    /// Whether it has no NULLs, and its values are ascending; checked only where they may be times.
     pub(super) is_ascending: bool,
     /// Of its values, if it has any.
     pub(super) min_max: Option<MinMax<K::Value>>,
@@ -56,7 +56,7 @@ pub(crate) struct EncodedChunk {
     pages: Vec<Bytes>,
     /// Its metadata in the footer.
     pub(crate) close: ColumnCloseResult,
-    /// Whether it has no NULLs, and its values were found never to descend.
+    /// Whether it has no NULLs, and its values are ascending; checked only where they may be times.
     pub(crate) is_ascending: bool,
 }
 
@@ -188,7 +188,7 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
         })
     }
 
-    /// Whether it has no NULLs, and its values were found never to descend.
+    /// Whether it has no NULLs, and its values are ascending; checked only where they may be times.
     fn is_ascending(&self) -> bool {
         let bounds = || self.facts.iter().filter_map(|page| page.min_max.as_ref());
         let mut pairs = bounds().zip(bounds().skip(1));

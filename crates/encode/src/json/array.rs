@@ -1,6 +1,6 @@
 //! The elements of a JSON array that is the whole text, found chunk by chunk. Pure.
 //!
-//! What is between two commas is an element, whatever it is; its own reader says what is wrong with it. So one bad element
+//! Anything between two commas is an element; the reader of the element says what is wrong with it. So one bad element
 //! doesn't hide the others.
 
 use std::ops::Range;

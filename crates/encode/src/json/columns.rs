@@ -15,12 +15,12 @@ pub(crate) struct JsonColumns {
     /// All columns that a row may have, and their names; those of the file's name aren't among them.
     pub(super) whole: Arc<[Arc<Column>]>,
     pub(super) keys: Vec<Vec<u8>>,
-    /// Those that are read.
+    /// The columns that are read.
     pub(crate) nodes: Vec<Node>,
     /// For each of them the index that its values have; `None` if every column is read.
     pub(super) kept: Option<Vec<Option<usize>>>,
     pub(super) accept: Accept,
-    /// What becomes of names that no column has.
+    /// The policy for names that no column has.
     pub(super) extra: Extra,
     /// The leaves whose value is in the name of the file, and the range of that value after the chunk.
     pub(super) captured: Vec<(usize, (u32, u32))>,

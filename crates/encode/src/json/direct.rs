@@ -90,7 +90,7 @@ struct DirectReader<'a> {
     at: usize,
     /// Where the line ends: nothing is searched for in the lines after it.
     line_end: usize,
-    /// What becomes of names that no column has.
+    /// The policy for names that no column has.
     extra: Extra,
 }
 

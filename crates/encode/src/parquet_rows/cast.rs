@@ -17,7 +17,7 @@ use crate::typed_rows::TypedValues;
 /// How a value of a file becomes one of its column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Cast {
-    /// As it is; floats have to be finite, and bytes UTF-8.
+    /// The value unchanged; floats have to be finite, and bytes UTF-8.
     Exact,
     /// An integer that has to fit into 32 bits.
     Code,

@@ -57,7 +57,7 @@ fn column_of(field: &Type, schema: &SchemaDescriptor, index: usize) -> FileColum
     }
 }
 
-/// What a field is where it isn't NULL.
+/// The column of a field, apart from whether it is optional or repeated.
 fn content_of(field: &Type, schema: &SchemaDescriptor, index: usize) -> FileColumn {
     let name = field.name().to_owned();
     if !field.is_group() {

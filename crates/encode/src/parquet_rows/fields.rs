@@ -13,7 +13,7 @@ use crate::nodes::{Leaf, Node};
 /// Why a file isn't one of its table: the name of the column, and the reason.
 pub(super) type Misfit = (String, String);
 
-/// What a definition level of a file means.
+/// The meaning of a definition level of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A value.
@@ -115,7 +115,7 @@ pub(super) fn repetition(field: &Type) -> Repetition {
     }
 }
 
-/// What is above a field of a file.
+/// The definition levels above a field of a file, and the path to it.
 #[derive(Debug, Clone, Default)]
 struct Around {
     meanings: Vec<Meaning>,

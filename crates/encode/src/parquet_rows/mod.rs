@@ -49,7 +49,7 @@ const CHUNK_ROWS: u64 = 1024;
 pub struct ParquetRows<R: ChunkReader + 'static> {
     file: Arc<R>,
     footer: Arc<ParquetMetaData>,
-    /// Those of the lake, and then those that only rules look at.
+    /// The columns of the lake, and then those that only rules look at.
     nodes: Vec<Node>,
     sources: Vec<LeafSource<R>>,
     in_lake: usize,

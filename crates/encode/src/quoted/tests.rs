@@ -32,7 +32,7 @@ fn fields_of(text: &str, separator: Separator) -> Vec<Result<Vec<String>, Fault>
     records.ranges().iter().enumerate().map(fields).collect()
 }
 
-/// What the csv crate finds, which takes any text.
+/// The records that the csv crate finds; it accepts any text.
 fn by_the_crate(text: &str, separator: u8) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new();
     reader

@@ -71,7 +71,7 @@ pub(super) fn positions(mut mask: u32, at: u32, into: &mut [u32; BLOCK]) {
     }
 }
 
-/// The same with AVX-512, in words of 32 bytes.
+/// The functions above with AVX-512, in words of 32 bytes.
 #[cfg(target_arch = "x86_64")]
 pub(super) mod wide {
     use std::arch::x86_64 as x86;

@@ -124,7 +124,7 @@ fn named_zone(column: &Column, field: &[u8]) -> Option<i64> {
 /// Reads a date-time of a column, as [`date_time`] does, or with the name of a zone that its description has.
 ///
 /// # Errors
-/// Those of [`date_time`].
+/// The errors of [`date_time`].
 pub fn date_time_of(column: &Column, field: &[u8], zone: Zone) -> Result<i64, Fault> {
     date_time(field, zone).or_else(|fault| {
         let other = other_spelling(column, field, fault, Accept::default());

@@ -24,7 +24,7 @@ pub(super) struct Directories {
 /// The directories of a lake that a process knows of.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Those that it made for the lake, outermost first.
+    /// The directories that it made for the lake, outermost first.
     pub(super) made: Vec<PathBuf>,
     /// The one for its staged files.
     pub(super) staging: Option<PathBuf>,

@@ -22,7 +22,7 @@ use super::turns::{NoAnswer, Request, Turns, World, digest};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Manners {
     Usual,
-    /// What may be put only on a condition is put.
+    /// A put is carried out whatever its condition.
     IgnoresConditions,
     /// Each write of the same bytes gives them a new tag.
     NewTags,

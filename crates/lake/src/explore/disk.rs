@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::turns::{NoAnswer, Request, Turns, World};
 use crate::backend::system::{Kind, Lock, System, Written};
 
-/// What has a name.
+/// A file or a directory.
 #[derive(Debug, Clone, Hash)]
 enum Inode {
     File {

@@ -174,8 +174,8 @@ fn in_order<W: Place>(mut world: W, commands: &[Command]) -> Result<W, (ErrorKin
     Ok(world)
 }
 
-/// What is wrong with the manifest after a change: it is gone, isn't whole, names a file that isn't there, or has lost a
-/// part.
+/// Finds what is wrong with the manifest after a change: it is gone, isn't whole, names a file that isn't there, or has
+/// lost a part.
 fn wrong_manifest(before: &Files, now: &Files) -> Option<String> {
     let read = |files: &Files| files.get(MANIFEST).map(|json| Manifest::read(json));
     let then = read(before).and_then(Result::ok);

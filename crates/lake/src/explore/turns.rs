@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What workers change: a bucket, or a disk.
+/// The state that workers change: a bucket, or a disk.
 pub(super) trait World: Clone + Hash + Debug + Send {
     /// The files that survive, by their paths.
     fn files(&self) -> BTreeMap<String, Vec<u8>>;
@@ -141,7 +141,7 @@ impl Frontier {
     }
 }
 
-/// What a worker asks for.
+/// A request of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Request {
     Read,
@@ -204,7 +204,7 @@ struct Run<W> {
     is_known: bool,
     /// The worlds before each of the last changes.
     earlier: VecDeque<W>,
-    /// What a reader found wrong, at the first step at which it did.
+    /// The fault that a reader found, at the first step at which it did.
     wrong: Option<String>,
     requests: usize,
 }
@@ -427,7 +427,7 @@ impl<W: World> Turns<W> {
         self.carry_out(run, choice, continues, &asks);
     }
 
-    /// What could happen besides the next answer.
+    /// The choices besides the next answer.
     fn others(
         &self,
         run: &Run<W>,

@@ -1,4 +1,4 @@
-//! What workers do: the commands, on a table of three parts with one row each.
+//! The commands that workers carry out, on a table of three parts with one row each.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -185,7 +185,7 @@ fn unknown_fields_are_skipped() {
     assert_eq!(read(&seal::document(body.into_bytes())).unwrap(), manifest);
 }
 
-/// As another version may write them.
+/// Another version may write such options.
 #[test]
 fn unknown_options_are_refused_by_name() {
     let json = String::from_utf8(manifest(1, 9).to_json().unwrap()).unwrap();

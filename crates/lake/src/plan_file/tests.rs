@@ -67,7 +67,7 @@ fn the_size_of_a_plan_has_a_limit() {
     assert_eq!(error.kind(), ErrorKind::Refused);
 }
 
-/// As many parts as a manifest can have: their paths are as long as published ones.
+/// The plan has as many parts as a manifest can have, with paths as long as published ones.
 #[test]
 fn a_plan_has_room_for_the_parts_of_a_manifest() {
     let part = PlannedPart {

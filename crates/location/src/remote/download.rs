@@ -74,7 +74,7 @@ impl Download {
         opened.read(into, context)
     }
 
-    /// What the server says of the object.
+    /// The version of the object, as the server reports it.
     pub(crate) fn version(&mut self, context: &Context) -> Result<Version> {
         let opened = self.state.open(&self.url, self.start, Some(context))?;
         Ok(opened.transfer.version())

@@ -138,7 +138,7 @@ impl Transfer {
         &self.object.url
     }
 
-    /// What its server says of it.
+    /// The version of the object, as its server reports it.
     pub(super) fn version(&self) -> Version {
         Version {
             bytes: Some(self.found.size).filter(|size| *size != UNKNOWN),

@@ -1,4 +1,4 @@
-//! What a description says of a column.
+//! The columns of a description, as it states them.
 
 use serde::Deserialize;
 

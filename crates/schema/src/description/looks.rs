@@ -16,7 +16,7 @@ pub(super) fn has_looks(column: &ColumnSpec) -> bool {
     !column.looks_like.is_empty() || column.within.is_some() || column.multiple_of.is_some()
 }
 
-/// What the values of a column look like.
+/// Checks the patterns and bounds of a column, and returns them.
 pub(super) fn looks(column: &ColumnSpec, kind: Kind) -> Result<Looks> {
     ensure!(
         column.looks_like.is_empty() || kind == Kind::Text,

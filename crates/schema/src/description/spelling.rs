@@ -30,7 +30,7 @@ const MOST_ZONE_LETTERS: usize = 10;
 /// Names of zones, and their offsets from UTC in minutes.
 pub(super) type Zones = Arc<[(String, i64)]>;
 
-/// What columns have in common that say nothing of their own.
+/// Defaults for columns that say nothing of their own.
 pub(super) struct OfTable {
     nulls: Arc<[String]>,
     syntax: Syntax,

@@ -101,7 +101,7 @@ fn time(table: &TableSpec, columns: &[Arc<Column>]) -> Result<Option<usize>> {
     Ok(index)
 }
 
-/// What the columns of a table of requests are.
+/// Checks and returns the roles of the columns in a table of requests.
 fn requests(table: &TableSpec, columns: &[Arc<Column>]) -> Result<Option<Requests>> {
     let Some(requests) = &table.requests else {
         return Ok(None);

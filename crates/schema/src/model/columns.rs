@@ -42,7 +42,7 @@ pub struct Column {
     pub doc: String,
     /// Where its values are found and how they may be spelled, where that is special.
     pub spelling: Spelling,
-    /// What its published values look like.
+    /// Patterns and bounds of its published values.
     pub looks: Looks,
     /// How a synthetic trace fills the column: the name of a quantity of the simulated cluster.
     pub synthetic: String,

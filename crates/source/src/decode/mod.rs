@@ -30,7 +30,7 @@ pub(super) struct Format {
     pub(super) name: &'static str,
     /// Its own word for a member.
     pub(super) member: &'static str,
-    /// What names of files end in.
+    /// Endings of the names of its files.
     endings: &'static [&'static str],
     /// Whether bytes are the start of a file.
     pub(super) is_start: fn(&[u8]) -> bool,
@@ -103,7 +103,7 @@ impl Format {
     }
 }
 
-/// What a decoder took and made at once.
+/// One step of a decoder: how many bytes it took, and how many it made.
 struct Step {
     passed: usize,
     decoded: usize,

@@ -70,7 +70,7 @@ pub fn run(data: &[u8]) {
     fate(data);
 }
 
-/// What became of a changed file.
+/// The fate of a changed file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// Exit 5.

@@ -1,4 +1,4 @@
-//! What targets have in common: a trace, a directory, a context, and options from the input.
+//! The setting that targets share: a trace, a directory, a context, and options from the input.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -145,7 +145,7 @@ impl FetchArgs {
         }
     }
 
-    /// What to fetch of a trace.
+    /// The request to fetch files of a trace.
     pub(crate) fn request(&self, trace: Arc<Trace>) -> tracelake_fetch::Request {
         tracelake_fetch::Request {
             tables: self.tables.clone(),
@@ -694,7 +694,7 @@ impl ConvertArgs {
 }
 
 impl ReleaseArgs {
-    /// What is asked of the release.
+    /// The options of the release.
     pub(crate) fn options(&self) -> ReleaseOptions {
         let mut options = ReleaseOptions::default();
         options.allow_rejects = self.allow_rejects;

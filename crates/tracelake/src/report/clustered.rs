@@ -1,4 +1,4 @@
-//! What `tracelake cluster` would do and has done, for people and as a JSON line.
+//! Reports of what `tracelake cluster` would do and has done, for people and as a JSON line.
 
 use std::collections::BTreeSet;
 

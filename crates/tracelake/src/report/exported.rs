@@ -1,4 +1,4 @@
-//! What an export did, for people.
+//! The report of an export, for people.
 
 use std::path::Path;
 

@@ -113,7 +113,7 @@ pub(crate) fn inventory_text(inventory: &Inventory) -> String {
     text
 }
 
-/// How far a shard is.
+/// Progress of a shard, for people.
 fn shard_text(shard: &ShardInventory) -> String {
     let files = several(shard.files, "file");
     let head = format!("shard {}: {files}, {}", shard.shard, size(shard.bytes));

@@ -1,5 +1,5 @@
-//! What the library and its dependencies log, without secrets: lines that were asked for, and warnings for people that
-//! come from where no run can be asked.
+//! The log of the library and its dependencies, without secrets: lines that were asked for, and warnings for people
+//! that come from where no run can be asked.
 
 use std::fmt;
 use std::io::{self, Write};

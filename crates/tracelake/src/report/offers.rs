@@ -1,4 +1,4 @@
-//! What `fetch` prints: where the files of each table are, or why they can't be fetched; and what was fetched.
+//! The output of `fetch`: where the files of each table are, or why they can't be fetched; and what was fetched.
 
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ fn size(trace: &Trace, offer: &Offer) -> String {
     })
 }
 
-/// What a file is checked by.
+/// The digest that a file is checked by.
 fn digest(trace: &Trace, offer: &Offer, place: &Place) -> String {
     let (FileList::Listed { has_sums } | FileList::Named { has_sums, .. }) = &place.files;
     let mut archives = trace.archives.iter();

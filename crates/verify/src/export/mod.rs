@@ -31,9 +31,9 @@ const MOST_SERVICES: usize = 100;
 /// The requests to export.
 #[derive(Debug, Clone, Default)]
 pub struct ExportOptions {
-    /// Those that arrived in this range of time; by default all.
+    /// The range of time in which the requests arrived; by default all.
     pub time: Option<TimeRange>,
-    /// Those of this service; by default of all.
+    /// The service of the requests; by default all.
     pub service: Option<String>,
     /// Leaves out requests without tokens of the input or of the output.
     pub drop_empty: bool,

@@ -84,7 +84,7 @@ fn text(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// What Zenodo shows of an upload.
+/// The metadata that Zenodo shows for an upload.
 pub(super) fn zenodo(lake: &ReleasedLake<'_>) -> Value {
     let trace = lake.trace;
     let mut zenodo = json!({

@@ -106,7 +106,7 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
     dataset.into()
 }
 
-/// What a lake was made of: the published trace, or synthetic files, and the lake that it was clustered from.
+/// The sources of a lake: the published trace, or synthetic files, and the lake that it was clustered from.
 fn derived_from(lake: &ReleasedLake<'_>) -> Value {
     let mut from = match lake.is_synthetic() {
         true => json!({

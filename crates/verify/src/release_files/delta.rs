@@ -97,8 +97,8 @@ fn added(table: &Table, part: &PartFacts) -> Value {
     }})
 }
 
-/// What the manifest knows of the rows of a file. The bounds of date-times are left out, because readers take those in a log
-/// for rounded ones.
+/// Statistics of a file's rows, from the manifest. The bounds of date-times are left out, because readers take those in
+/// a log for rounded ones.
 fn stats(table: &Table, part: &PartFacts) -> Value {
     let mut stats = json!({"numRecords": part.rows_out});
     let time = table.time.and_then(|index| table.columns.get(index));

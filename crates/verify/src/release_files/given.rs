@@ -1,4 +1,4 @@
-//! What the files of a release follow from.
+//! Input that the files of a release follow from.
 
 use tracelake_core::Context;
 use tracelake_core::error::Result;
@@ -8,14 +8,14 @@ use tracelake_location::Location;
 
 use super::publisher::Publisher;
 
-/// What the files of a release follow from, beside the manifest and the catalog.
+/// Input that the files of a release follow from, beside the manifest and the catalog.
 #[derive(Debug)]
 pub(crate) struct Given {
     /// The manifest on the disk.
     pub manifest: FileFacts,
     /// The identity on the disk.
     pub identity: FileFacts,
-    /// What the publisher of the lake says: the bytes of [`PUBLISHER`].
+    /// The statements of the lake's publisher: the bytes of [`PUBLISHER`].
     pub publisher: Vec<u8>,
     /// The day of the release, where it was asked for.
     pub date: Option<String>,

@@ -1,4 +1,4 @@
-//! What limits the use of a lake, in sentences for people and catalogs.
+//! Limits on the use of a lake, in sentences for people and catalogs.
 
 use tracelake_core::part_key::of_cell;
 use tracelake_core::words::several;
@@ -9,7 +9,7 @@ use super::making::clustered_parts;
 use super::released_lake::ReleasedLake;
 use super::selection;
 
-/// What a lake lacks of its trace, what is changed in it, and the known errors of the trace.
+/// The limits of a lake: what it lacks of its trace, what is changed in it, and the known errors of the trace.
 pub(super) fn limits(lake: &ReleasedLake<'_>) -> Vec<String> {
     let Completeness {
         cells,
@@ -77,7 +77,7 @@ pub(super) fn limits(lake: &ReleasedLake<'_>) -> Vec<String> {
     limits
 }
 
-/// What isn't stored as it was published, or wasn't published as the documents say.
+/// Values that aren't stored as they were published, and files that weren't published as the documents say.
 pub(super) fn changes(lake: &ReleasedLake<'_>) -> Vec<String> {
     let mut changes = Vec::new();
     let mapped = lake

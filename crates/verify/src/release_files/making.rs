@@ -75,7 +75,7 @@ fn cluster_command(how: &Clustered) -> String {
     format!("tracelake cluster LAKE OUT {way}{size}")
 }
 
-/// What the files of a clustered lake hold.
+/// Says what the files of a clustered lake hold.
 pub(super) fn clustered_parts(lake: &ReleasedLake<'_>) -> String {
     let clustered = lake.manifest.origin.clustered.as_ref();
     match clustered.and_then(|how| Some((how.by.as_ref()?, how.files?))) {

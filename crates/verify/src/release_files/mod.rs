@@ -38,7 +38,7 @@ pub(crate) struct ReleaseFiles {
     pub sums: String,
     /// The other files: paths relative to the lake, which may be in folders, and bytes.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What the publisher of the lake hasn't said, and NeurIPS requires: keys of [`PUBLISHER`].
+    /// Statements that NeurIPS requires and the publisher of the lake hasn't made: keys of [`PUBLISHER`].
     pub lacking: Vec<&'static str>,
 }
 

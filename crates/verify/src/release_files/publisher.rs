@@ -1,10 +1,10 @@
-//! What only the publisher of a lake can say about it: the file `release.toml` in the lake's home.
+//! Statements about a lake that only its publisher can make: the file `release.toml` in the lake's home.
 
 use serde::Deserialize;
 use tracelake_core::error::{Error, ErrorKind, Result};
 use tracelake_schema::description::is_printable;
 
-/// What the publisher says.
+/// The publisher's statements.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Publisher {
@@ -14,7 +14,7 @@ pub(super) struct Publisher {
     pub(super) rai: Rai,
 }
 
-/// What the publisher says about the use of the data, by the names of Croissant.
+/// The publisher's statements about the use of the data, by the names of Croissant.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Rai {

@@ -1,4 +1,5 @@
-//! What a release says about responsible use: what follows from the trace and the lake, and what the publisher adds.
+//! Statements of a release about responsible use: those that follow from the trace and the lake, and those of the
+//! publisher.
 
 use tracelake_schema::Obfuscation;
 
@@ -14,9 +15,9 @@ pub(super) struct Statement {
     pub(super) key: &'static str,
     /// A heading for people.
     pub(super) heading: &'static str,
-    /// What follows from the trace and the lake, one text for each fact.
+    /// Texts that follow from the trace and the lake, one for each fact.
     known: Vec<String>,
-    /// What the publisher says.
+    /// The publisher's text.
     pub(super) said: Option<String>,
     /// Whether it is one that NeurIPS requires, and that only the publisher can answer and hasn't.
     pub(super) is_lacking: bool,

@@ -208,7 +208,7 @@ fn missing_parts(gaps: &[TableGap]) -> String {
         + &lines
 }
 
-/// What the publisher of the lake says about its use, and what isn't said.
+/// The section on the use of a lake: what its publisher says, and what isn't said.
 fn use_of(lake: &ReleasedLake<'_>) -> String {
     let statements = rai::statements(lake);
     let mut text = "\n## Use\n".to_owned();

@@ -60,7 +60,7 @@ pub(super) struct ReleasedLake<'a> {
     pub(super) tables: Vec<(&'a Table, &'a TableFacts)>,
     pub(super) completeness: Completeness,
     pub(super) given: &'a Given,
-    /// What the publisher of the lake says.
+    /// The statements of the lake's publisher.
     pub(super) publisher: Publisher,
 }
 

@@ -28,7 +28,7 @@ const DIGEST: &str = "#digest";
 /// A crate.
 ///
 /// # Memory
-/// As much as the manifest: entities of files borrow what they say.
+/// The size of the manifest: entities of files borrow what they say.
 #[derive(Serialize)]
 pub(super) struct Crate<'a> {
     #[serde(rename = "@context")]
@@ -82,7 +82,7 @@ struct Dataset<'a> {
     has_part: Vec<Reference<'a>>,
 }
 
-/// What made the outputs.
+/// The action that made the outputs.
 #[derive(Serialize)]
 struct Action<'a> {
     #[serde(rename = "@id")]
@@ -383,7 +383,7 @@ fn media_type(path: &str) -> &'static str {
     }
 }
 
-/// What a file of a release is for.
+/// The purpose of a file of a release.
 fn purpose(path: &str) -> &'static str {
     match path {
         CARD => "The dataset card",

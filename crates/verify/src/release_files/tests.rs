@@ -28,7 +28,7 @@ fn file(path: &str) -> FileFacts {
     }
 }
 
-/// What the files follow from, beside the manifest: a publisher who says nothing, and a day.
+/// Input beside the manifest: a publisher who says nothing, and a day.
 fn given() -> Given {
     Given {
         manifest: file("_tracelake/manifest.json"),

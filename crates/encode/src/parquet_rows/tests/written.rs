@@ -66,7 +66,7 @@ fn written(batch: &RecordBatch, properties: WriterProperties) -> Bytes {
     file.into()
 }
 
-/// What may vary from one file to another.
+/// Choices of a writer, which vary from one file to another.
 #[derive(Debug, Clone)]
 struct Form {
     is_loose: bool,

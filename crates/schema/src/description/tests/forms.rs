@@ -331,7 +331,7 @@ fn the_form_of_lines_is_read_and_checked() {
     assert!(!expected.bom && !expected.trim);
 }
 
-/// What a header has twice, or not at all, is still the name of a column of plain CSV.
+/// A name that a header has twice, or an empty one, is still the name of a column of plain CSV.
 #[test]
 fn a_header_may_have_a_name_twice_or_an_empty_one() {
     let twice = SMALL.replacen("content = \"mood\"", "content = \"time\"", 1);
