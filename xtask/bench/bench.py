@@ -95,6 +95,7 @@ class Bench:
         self.source = Path(task["source"])
         self.lost = []
         self.unsteady = []
+        self.lakes = 0
 
     def ours(self, source, name, out, threads):
         command = [self.task["program"], "convert", str(source), str(out), "--tables", name]
@@ -125,7 +126,6 @@ class Bench:
         systems = [OURS, *peers.PEERS]
         runs = {system: [] for system in systems}
         sizes, counts = {}, {}
-        # A file system may slow down where it has just removed files, so nothing is removed in between.
         for number in range(self.task["rounds"]):
             for system in systems:
                 outs = [fresh(self.output(label, system, f"{number}-{run}")) for run in range(RUNS)]
@@ -193,16 +193,17 @@ class Bench:
         return source
 
     def out(self):
-        """Where a lake can be made: nothing is there."""
-        out = self.scratch / "lake"
-        shutil.rmtree(out, ignore_errors=True)
-        return out
+        """Where a lake can be made. Others stay until the end of a comparison: ext4 takes longer to make files for
+        minutes after it has removed many."""
+        self.lakes += 1
+        return self.scratch / f"lake-{self.lakes}"
 
     def alternating(self, trace, source, name, threads):
-        """One run of ours on a source of any trace."""
-        command = [self.task["program"], "convert", str(source), str(self.out()), "--tables", name, "--trace", trace]
+        """One run of ours on a source of any trace, and the size of its files."""
+        out = self.out()
+        command = [self.task["program"], "convert", str(source), str(out), "--tables", name, "--trace", trace]
         command += ["--allow-missing", "--threads", str(threads), "--progress", "none", "--checksums", "none"]
-        return measured(command)
+        return measured(command), size(out)
 
     def runs(self, source, name, threads, *options, code=0):
         for _ in range(self.task["rounds"]):
@@ -410,7 +411,7 @@ def formats_part(bench, task):
                 taken = {(what, n): [] for what in (files[0], archive) for n in (1, task["threads"])}
                 for _ in range(ALTERNATING_RUNS):
                     for what, n in taken:
-                        taken[what, n].append(bench.alternating(trace["trace"], what, name, n)["wall"])
+                        taken[what, n].append(bench.alternating(trace["trace"], what, name, n)[0]["wall"])
                 middle = {key: statistics.median(found) for key, found in taken.items()}
                 for what in (files[0], archive):
                     line = [name, what.suffixes[0][1:], f"{middle[what, 1]:.2f}", f"{middle[what, task['threads']]:.2f}"]
@@ -484,14 +485,18 @@ def against(bench, module, job, trace, source, name, threads):
     for _ in range(ALTERNATING_RUNS):
         for system in systems:
             if system == OURS:
-                runs[system].append(bench.alternating(trace, source, name, threads))
-                sizes[system] = size(bench.scratch / "lake")
+                run, sizes[system] = bench.alternating(trace, source, name, threads)
+                runs[system].append(run)
                 continue
-            path.write_text(json.dumps({**job, "out": str(fresh(bench.scratch / "peer")), "threads": threads}))
+            out = bench.out()
+            out.mkdir()
+            path.write_text(json.dumps({**job, "out": str(out), "threads": threads}))
             script = HERE / f"{module.__name__}.py"
             environment = {**os.environ, "POLARS_MAX_THREADS": str(threads)}
             runs[system].append(measured([sys.executable, str(script), system, str(path)], env=environment))
-            sizes[system] = size(bench.scratch / "peer")
+            sizes[system] = size(out)
+    for out in bench.scratch.glob("lake-*"):
+        shutil.rmtree(out)
     middle = {system: median_run(found) for system, found in runs.items()}
     others = {system: found for system, found in middle.items() if found and system != OURS}
     fastest = min(others, key=lambda system: others[system]["wall"])
