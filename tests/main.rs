@@ -4,8 +4,6 @@
 //! `memory` is a separate binary, because it measures processes and must run alone.
 #![allow(
     clippy::panic,
-    clippy::print_stderr,
-    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test stops at the first surprise"
 )]

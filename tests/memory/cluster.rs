@@ -64,7 +64,6 @@ fn peak_memory_is_what_was_asked_for() {
             let options = [*way, &["--memory", &limit, "--threads", threads]].concat();
             let peak = peak(&lake, &out, &options);
             let shown = format!("{what}, {}: {} MiB", options.join(" "), peak / MIB);
-            eprintln!("{shown}");
             assert!(peak <= memory * 1_000_000, "{shown}");
         }
     }

@@ -2,9 +2,8 @@
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::panic,
-    clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "a test stops at the first surprise, and prints what it measured"
+    reason = "a test stops at the first surprise"
 )]
 
 mod cluster;

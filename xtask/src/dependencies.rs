@@ -1,5 +1,5 @@
-//! `cargo xtask dependencies`: the licences, the registry and the versions of everything that `Cargo.lock` names, on any
-//! platform. `cargo deny check licenses bans sources` finds the same with the same file, but takes minutes to build.
+//! The licences, the registry and the versions of everything that `Cargo.lock` names, on any platform.
+//! `cargo deny check licenses bans sources` finds the same with the same file, but takes minutes to build.
 
 use std::path::Path;
 use std::process::Command;
@@ -58,7 +58,7 @@ struct Dependency {
     path: Option<String>,
 }
 
-/// Checks every package; needs the packages of all platforms, as `cargo fetch` leaves them.
+/// Checks every package, without a network.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let rules: Rules = toml::from_str(&read(root, RULES)?).context(RULES)?;
     let mut cargo = Command::new(env!("CARGO"));

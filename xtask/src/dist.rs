@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::dependencies;
 use crate::workspace::{cargo, empty, output, program, read, run, target, write};
 
 /// The shells, each with the name that it expects of the file of completions.
@@ -53,11 +54,12 @@ fn documented(page: &str) -> Vec<&str> {
     names.collect()
 }
 
-/// Checks that the versions agree, with a tag as well if one is given, and that every crate that is
-/// published can be packaged.
+/// Checks that the versions agree, with a tag as well if one is given, that the dependencies are allowed, and that every
+/// crate that is published can be packaged. It needs the packages of all platforms, as `cargo fetch` leaves them.
 pub(crate) fn check(root: &Path, tag: Option<&str>) -> Result<()> {
     let wrong = versions_of(root, tag)?;
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    dependencies::check(root)?;
     // Other checks build the crates; this one only makes their packages.
     let mut package = cargo(root);
     package.args(["package", "--workspace", "--locked", "--allow-dirty"]);

@@ -39,7 +39,7 @@ pub(crate) fn lines(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The lines of a file that are shipped. Modules of tests in files of their own are noted in `of_tests`, by how their
+/// How many lines of a file are shipped. Modules of tests in files of their own are noted in `of_tests`, by how their
 /// paths begin.
 fn shipped(path: &str, source: &str, of_tests: &mut BTreeSet<String>) -> usize {
     let is_source = path.contains("/src/") || path.ends_with("/build.rs");
@@ -50,27 +50,38 @@ fn shipped(path: &str, source: &str, of_tests: &mut BTreeSet<String>) -> usize {
         Some((folder, "lib.rs" | "main.rs" | "mod.rs")) => folder,
         _ => path.trim_end_matches(".rs"),
     };
+    let Some((lines, files)) = without_tests(source) else {
+        of_tests.extend([path.to_owned(), format!("{folder}/")]);
+        return 0;
+    };
+    let names = files.iter().map(|name| format!("{folder}/{name}"));
+    of_tests.extend(names.flat_map(|name| [format!("{name}.rs"), format!("{name}/")]));
+    lines.len()
+}
+
+/// The lines of a file without its tests, and the names of its modules of tests that are files of their own; `None` if
+/// all of it is tests.
+pub(crate) fn without_tests(source: &str) -> Option<(Vec<&str>, Vec<&str>)> {
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut count = 0;
+    let (mut kept, mut files) = (Vec::new(), Vec::new());
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
         match line.trim_start() {
-            "#![cfg(test)]" => of_tests.extend([path.to_owned(), format!("{folder}/")]),
-            attribute if attribute.starts_with("#[cfg(test)]") => {
+            "#![cfg(test)]" => return None,
+            "#[cfg(test)]" => {
                 // The item ends at the first line that isn't indented more and closes something.
-                let item = lines
-                    .by_ref()
-                    .find(|other| indent(other) == indent(line) && other.ends_with(['}', ';']));
+                let ends = |other: &&str| {
+                    indent(other) == indent(line) && other.ends_with(['}', ';', ','])
+                };
+                let item = lines.by_ref().find(ends);
                 let words = item.unwrap_or_default().split(' ');
                 let file = words.skip_while(|word| *word != "mod").nth(1);
-                if let Some(name) = file.and_then(|name| name.strip_suffix(';')) {
-                    of_tests.extend([format!("{folder}/{name}.rs"), format!("{folder}/{name}/")]);
-                }
+                files.extend(file.and_then(|name| name.strip_suffix(';')));
             }
-            _ => count += 1,
+            _ => kept.push(line),
         }
     }
-    count
+    Some((kept, files))
 }
 
 #[cfg(test)]

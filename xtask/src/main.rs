@@ -79,7 +79,8 @@ enum Task {
     Lines,
     /// Write the man pages and shell completions of the program into target/dist
     Dist {
-        /// Write nothing; check that the versions agree and that every crate can be packaged
+        /// Write nothing; check that the versions agree, that every crate can be packaged, and the licences and the
+        /// registry of all dependencies, on any platform
         #[arg(long)]
         check: bool,
         /// The tag of a release, which must match the version
@@ -92,8 +93,6 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
-    /// Check the licences and the registry of all dependencies, on any platform
-    Dependencies,
     /// Check recipes, forms, workflows, the citation and releases of lakes with schemas and checkers of others
     Files,
     /// Make everything that a release publishes, and try it where nothing else is installed
@@ -131,7 +130,6 @@ fn main() -> Result<()> {
             let folder = docs::site(&root)?;
             println!("the site is in {}", folder.display());
         }
-        Task::Dependencies => dependencies::check(&root)?,
         Task::Files => files::check(&root)?,
         Task::Release { .. } => {
             let folder = release::dry_run(&root)?;

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use tracelake_schema::TRACES;
 
+use crate::lines::without_tests;
 use crate::workspace::output;
 
 #[test]
@@ -89,7 +90,7 @@ fn only_the_lake_changes_objects() {
     let is_of =
         |path: &str, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
     let calls = |text: &str| changes.iter().any(|change| text.contains(change));
-    found.retain(|_, text| calls(text.split("[cfg(test)]").next().unwrap()));
+    found.retain(|_, text| calls(&code(text)));
     assert!(
         found.keys().any(|path| path.starts_with("crates/lake/")),
         "the calls were not found"
@@ -199,6 +200,13 @@ fn uses_are_found() {
         Vec::from_iter(found),
         ["b", "c", "d", "e", "f", "g", "i", "k"]
     );
+}
+
+#[test]
+fn code_after_a_module_of_tests_is_seen() {
+    let source =
+        "use super::a;\n#[cfg(test)]\nmod tests;\n\nuse super::b;\n#[cfg(test)]\nuse super::c;\n";
+    assert_eq!(Vec::from_iter(uses(source, &["super::"])), ["a", "b"]);
 }
 
 /// The modules in a folder, each with those of the same folder that it uses outside of its tests. That of the folder itself
@@ -324,8 +332,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// The code of a file without comments and tests.
 fn code(source: &str) -> String {
-    let code = source.split("[cfg(test)]").next().unwrap();
-    let lines = code.lines().map(|line| line.split("//").next().unwrap());
+    let (lines, _) = without_tests(source).unwrap_or_default();
+    let lines = lines.iter().map(|line| line.split("//").next().unwrap());
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -5,7 +5,6 @@
 //! members. An archive that readers of either kind would disagree about is refused.
 
 use crc32fast::Hasher;
-use sha2::{Digest, Sha256};
 use tracelake_core::error::{Error, ErrorKind, Result, escape};
 
 use super::bytes::Bytes;
@@ -14,38 +13,16 @@ use super::input::Input;
 use super::magic::Magic;
 use super::{Member, Raw};
 use directory::Directory;
+use record::{RecordReader, Sizes, field_64, flag, signature};
 
 mod directory;
+mod record;
 #[cfg(test)]
 mod tests;
 
-/// The bytes that each record of a zip archive begins with.
-mod signature {
-    pub(super) const MEMBER: u32 = 0x0403_4b50;
-    pub(super) const DESCRIPTOR: u32 = 0x0807_4b50;
-    pub(super) const ENTRY: u32 = 0x0201_4b50;
-    pub(super) const EXTRA_DATA: u32 = 0x0806_4b50;
-    pub(super) const SIGNATURE: u32 = 0x0505_4b50;
-    pub(super) const END_64: u32 = 0x0606_4b50;
-    pub(super) const LOCATOR_64: u32 = 0x0706_4b50;
-    pub(super) const END: u32 = 0x0605_4b50;
-}
-
-/// The flags of a member.
-mod flag {
-    pub(super) const ENCRYPTED: u16 = 1;
-    pub(super) const DESCRIPTOR: u16 = 1 << 3;
-    pub(super) const PATCH: u16 = 1 << 5;
-    pub(super) const STRONGLY_ENCRYPTED: u16 = 1 << 6;
-    pub(super) const MASKED: u16 = 1 << 13;
-}
-
-/// A size of 32 bits that says: see the field of 64 bits.
-const SEE_64: u32 = u32::MAX;
-
 /// A decoder of the members of a zip archive.
 pub(super) struct Unzip {
-    input: Input,
+    zip: RecordReader,
     inflate: Inflate,
     /// CRC and length of the text of the current member.
     crc: Hasher,
@@ -77,14 +54,6 @@ struct MemberHeader {
     is_64: bool,
 }
 
-/// The checksum and the sizes of a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sizes {
-    crc: u32,
-    packed: u64,
-    text: u64,
-}
-
 impl Bytes for Unzip {
     fn read(&mut self, into: &mut [u8]) -> Result<usize> {
         // A few bytes can yield a lot of text, so asking at each read from the disk isn't enough.
@@ -98,18 +67,18 @@ impl Bytes for Unzip {
                 let copied = if most == 0 {
                     0
                 } else {
-                    self.input.copy(&mut into[..most])?
+                    self.zip.input.copy(&mut into[..most])?
                 };
                 if copied == 0 && most > 0 {
-                    return Err(self.cut());
+                    return Err(self.zip.cut());
                 }
                 *left -= copied as u64;
                 copied
             }
-            None => match self.inflate.read(&mut self.input, into) {
+            None => match self.inflate.read(&mut self.zip.input, into) {
                 Ok(decoded) => decoded,
-                Err(Stop::Truncated) => return Err(self.cut()),
-                Err(Stop::Broken(what)) => return Err(self.broken(what)),
+                Err(Stop::Truncated) => return Err(self.zip.cut()),
+                Err(Stop::Broken(what)) => return Err(self.zip.broken(what)),
                 Err(Stop::Failed(error)) => return Err(error),
             },
         };
@@ -126,14 +95,14 @@ impl Bytes for Unzip {
     fn next_member(&mut self) -> Result<Option<Member>> {
         let mut scratch = [0; 8 << 10];
         while self.read(&mut scratch)? > 0 {}
-        let offset = self.input.offset();
+        let offset = self.zip.input.offset();
         if offset == 0 {
             self.check_start()?;
         }
-        match self.u32()? {
+        match self.zip.u32()? {
             signature::MEMBER => {}
             first => {
-                directory::read(self, offset, first)?;
+                directory::read(&mut self.zip, self.directory, offset, first)?;
                 return Ok(None);
             }
         }
@@ -145,7 +114,7 @@ impl Bytes for Unzip {
         self.crc.reset();
         self.length = 0;
         self.member = Some(Current {
-            start: self.input.offset(),
+            start: self.zip.input.offset(),
             stored: (header.method == 0).then_some(header.sizes.packed),
             header,
         });
@@ -153,11 +122,11 @@ impl Bytes for Unzip {
     }
 
     fn raw(&self) -> &Raw {
-        self.input.bytes().raw()
+        self.zip.input.bytes().raw()
     }
 
     fn raw_mut(&mut self) -> &mut Raw {
-        self.input.bytes_mut().raw_mut()
+        self.zip.input.bytes_mut().raw_mut()
     }
 
     fn is_archive(&self) -> bool {
@@ -169,7 +138,7 @@ impl Unzip {
     /// Reads an archive of which `head` was read.
     pub(super) fn new(head: &[u8], archive: Box<dyn Bytes>) -> Self {
         Self {
-            input: Input::new(head, archive),
+            zip: RecordReader::new(Input::new(head, archive)),
             inflate: Inflate::new(),
             crc: Hasher::new(),
             length: 0,
@@ -180,18 +149,18 @@ impl Unzip {
 
     /// Reads the header of a member after its signature.
     fn header(&mut self, offset: u64) -> Result<MemberHeader> {
-        let [_needed, flags, method] = [self.u16()?, self.u16()?, self.u16()?];
-        let _modified = self.u32()?;
-        let (crc, packed, text) = (self.u32()?, self.u32()?, self.u32()?);
-        let (name, extra) = (self.u16()?, self.u16()?);
-        let name = self.bytes(usize::from(name))?;
-        let extra = self.bytes(usize::from(extra))?;
+        let [_needed, flags, method] = [self.zip.u16()?, self.zip.u16()?, self.zip.u16()?];
+        let _modified = self.zip.u32()?;
+        let (crc, packed, text) = (self.zip.u32()?, self.zip.u32()?, self.zip.u32()?);
+        let (name, extra) = (self.zip.u16()?, self.zip.u16()?);
+        let name = self.zip.bytes(usize::from(name))?;
+        let extra = self.zip.bytes(usize::from(extra))?;
         let wide = field_64(&extra);
         let mut wide_sizes = wide.unwrap_or_default();
         let text = wide_sizes.size(text);
         let packed = wide_sizes.size(packed);
         let (Some(text), Some(packed)) = (text, packed) else {
-            return Err(self.broken("a field of 64-bit sizes that lacks one"));
+            return Err(self.zip.broken("a field of 64-bit sizes that lacks one"));
         };
         let shown = escape(&name, 200);
         let refused = |reason: &str, hint: &'static str| {
@@ -232,7 +201,7 @@ impl Unzip {
         };
         let found = Sizes {
             crc: self.crc.clone().finalize(),
-            packed: self.input.offset() - member.start,
+            packed: self.zip.input.offset() - member.start,
             text: self.length,
         };
         let header = member.header;
@@ -248,7 +217,7 @@ impl Unzip {
         };
         if let Some(what) = what {
             let shown = escape(&header.name, 200);
-            return Err(self.broken(&format!("{what} of the member {shown}")));
+            return Err(self.zip.broken(&format!("{what} of the member {shown}")));
         }
         self.directory
             .seen(header.offset, header.method, found, &header.name);
@@ -258,20 +227,20 @@ impl Unzip {
     /// Reads the checksum and sizes after the data of a member. They have a signature or none, and 32 or 64 bits each:
     /// what was found says which.
     fn descriptor(&mut self, found: Sizes, is_64: bool) -> Result<Sizes> {
-        let mut crc = self.u32()?;
+        let mut crc = self.zip.u32()?;
         if crc == signature::DESCRIPTOR {
-            self.input.look_ahead(8)?;
-            let bytes = self.input.ahead().first_chunk().copied();
+            self.zip.input.look_ahead(8)?;
+            let bytes = self.zip.input.ahead().first_chunk().copied();
             let next = bytes.map(u32::from_le_bytes);
             // The checksum may be equal to the signature, by accident.
             if next == Some(found.crc) || crc != found.crc {
-                crc = self.u32()?;
+                crc = self.zip.u32()?;
             }
         }
-        let low = self.u32()?;
+        let low = self.zip.u32()?;
         let [low_size, high_size] = halves(found.packed);
-        self.input.look_ahead(8)?;
-        let next: [u32; 2] = match self.input.ahead().first_chunk::<8>() {
+        self.zip.input.look_ahead(8)?;
+        let next: [u32; 2] = match self.zip.input.ahead().first_chunk::<8>() {
             Some(&[a, b, c, d, e, f, g, h]) => [
                 u32::from_le_bytes([a, b, c, d]),
                 u32::from_le_bytes([e, f, g, h]),
@@ -281,11 +250,11 @@ impl Unzip {
         let [low_text, _] = halves(found.text);
         let is_narrow = next[0] == low_text && next[1].to_le_bytes().starts_with(b"PK");
         if (is_64 || low == low_size && next[0] == high_size) && !is_narrow {
-            let packed = u64::from(low) | u64::from(self.u32()?) << 32;
-            let text = u64::from(self.u32()?) | u64::from(self.u32()?) << 32;
+            let packed = u64::from(low) | u64::from(self.zip.u32()?) << 32;
+            let text = u64::from(self.zip.u32()?) | u64::from(self.zip.u32()?) << 32;
             return Ok(Sizes { crc, packed, text });
         }
-        let text = self.u32()?;
+        let text = self.zip.u32()?;
         Ok(Sizes {
             crc,
             packed: u64::from(low),
@@ -295,8 +264,8 @@ impl Unzip {
 
     /// Refuses a file that isn't a zip archive, judged by its first bytes.
     fn check_start(&mut self) -> Result<()> {
-        self.input.look_ahead(8)?;
-        let start = self.input.ahead();
+        self.zip.input.look_ahead(8)?;
+        let start = self.zip.input.ahead();
         if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
             return Ok(());
         }
@@ -311,83 +280,6 @@ impl Unzip {
             _ => ("a file that starts with other bytes", again),
         };
         Err(Error::new(ErrorKind::Corrupt, format!("not a zip archive but {what}")).hint(hint))
-    }
-
-    fn u16(&mut self) -> Result<u16> {
-        let mut number = [0; 2];
-        self.fill(&mut number)?;
-        Ok(u16::from_le_bytes(number))
-    }
-
-    fn u32(&mut self) -> Result<u32> {
-        let mut number = [0; 4];
-        self.fill(&mut number)?;
-        Ok(u32::from_le_bytes(number))
-    }
-
-    fn u64(&mut self) -> Result<u64> {
-        let mut number = [0; 8];
-        self.fill(&mut number)?;
-        Ok(u64::from_le_bytes(number))
-    }
-
-    /// Bytes of a header, at most 64 KiB.
-    fn bytes(&mut self, length: usize) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; length];
-        self.fill(&mut bytes)?;
-        Ok(bytes)
-    }
-
-    fn fill(&mut self, into: &mut [u8]) -> Result<()> {
-        let mut filled = 0;
-        while filled < into.len() {
-            match self.input.copy(&mut into[filled..])? {
-                0 => return Err(self.cut()),
-                copied => filled += copied,
-            }
-        }
-        Ok(())
-    }
-
-    fn cut(&self) -> Error {
-        self.broken("the archive is cut short")
-    }
-
-    fn broken(&self, reason: &str) -> Error {
-        let reason = format!("{reason}, {} bytes into the archive", self.input.offset());
-        Error::new(ErrorKind::Corrupt, reason)
-            .hint("this is not a zip archive, or not a whole one: download it again")
-    }
-}
-
-/// The 64-bit sizes in the extra field of a header, in the order in which the 32-bit ones refer to them.
-#[derive(Clone, Copy, Default)]
-struct Field64<'a>(&'a [u8]);
-
-/// The field of 64-bit sizes among the extra fields of a header.
-fn field_64(extra: &[u8]) -> Option<Field64<'_>> {
-    let mut rest = extra;
-    while let Some((&[a, b, c, d], after)) = rest.split_first_chunk::<4>() {
-        let length = usize::from(u16::from_le_bytes([c, d]));
-        let (field, next) = after.split_at_checked(length)?;
-        if u16::from_le_bytes([a, b]) == 1 {
-            return Some(Field64(field));
-        }
-        rest = next;
-    }
-    None
-}
-
-impl Field64<'_> {
-    /// The value of a 32-bit size; `None` if it refers to a 64-bit one that isn't there. Old programs write the largest
-    /// 32-bit size itself, without such a field.
-    fn size(&mut self, narrow: u32) -> Option<u64> {
-        if narrow != SEE_64 || self.0.is_empty() {
-            return Some(u64::from(narrow));
-        }
-        let (&size, rest) = self.0.split_first_chunk::<8>()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(size))
     }
 }
 
@@ -410,17 +302,4 @@ fn method_name(method: u16) -> String {
         _ => return format!("method {method}"),
     };
     known.to_owned()
-}
-
-/// Digests what a header and the directory both say of a member.
-fn digest(offset: u64, method: u16, sizes: Sizes, name: &[u8]) -> u128 {
-    let mut hasher = Sha256::new();
-    hasher.update(offset.to_le_bytes());
-    hasher.update(method.to_le_bytes());
-    hasher.update(sizes.crc.to_le_bytes());
-    hasher.update(sizes.packed.to_le_bytes());
-    hasher.update(sizes.text.to_le_bytes());
-    hasher.update(name);
-    let digest = hasher.finalize();
-    u128::from_le_bytes(digest.first_chunk().copied().unwrap_or_default())
 }

@@ -13,7 +13,6 @@
 //! ```
 #![allow(
     clippy::panic,
-    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "a test stops at the first surprise"
 )]

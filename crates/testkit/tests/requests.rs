@@ -1,10 +1,6 @@
 //! How many requests a lake in a bucket takes, counted with the code of `convert` and `commit` on a bucket in memory.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test that fails says where, and reports what it counted"
-)]
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 use tracelake_testkit::requests::{CountedLake, PAGE};
 
@@ -43,8 +39,9 @@ fn requests_grow_with_parts_and_with_shards_but_not_with_both() {
         let each = PER_SHARD + LISTINGS * (parts / PAGE);
         let most = PER_PART * parts + each * (shards + COMMIT);
         let most_read = (BYTES_PER_PART + PLAN_BYTES_PER_PART * shards) * parts + BYTES_ONCE;
-        println!("{parts} parts in {shards} shards: at most {most}, {most_read} bytes: {asked:?}");
-        let what = format!("{parts} parts in {shards} shards: {asked:?}");
+        let what = format!(
+            "{parts} parts in {shards} shards: at most {most}, {most_read} bytes: {asked:?}"
+        );
         assert!(asked.all() <= most, "{what}");
         assert!(asked.bytes_read <= most_read, "{what}");
         // The plan.
@@ -65,6 +62,5 @@ fn a_finished_lake_is_read_once() {
     assert!(lake.bucket.objects() == undisturbed);
     // Of each output its size, all of it and its footer, and its source once.
     let asked = lake.bucket.take();
-    println!("{parts} parts, one of them damaged: {asked:?}");
     assert!(asked.reads <= 5 * parts, "{asked:?}");
 }

@@ -8,10 +8,9 @@ use tracelake_core::words::several;
 use tracelake_schema::description::{MOST_COLUMNS, is_printable};
 use tracelake_schema::{Csv, Separator, Zone};
 
-use super::description::{self, Table, quoted};
-use super::form::{self, Column, Header, Line, fields, without_blanks};
+use super::description::{self, Table, misfit, quoted};
+use super::form::{self, BYTE_ORDER_MARK, Column, Header, Line, fields, without_blanks};
 use super::kind::{Guess, KeptAsText, is_name};
-use super::{BYTE_ORDER_MARK, misfit};
 
 /// The longest value that a comment shows.
 const SHOWN: usize = 40;

@@ -1,14 +1,14 @@
 //! A drafted description as text: TOML, with a comment at each guess.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use tracelake_core::error::{Result, escape};
+use tracelake_core::error::{Error, ErrorKind, Result, escape};
 use tracelake_core::words::several;
 use tracelake_schema::description::{ADDED_COLUMNS, MAX_BYTES, is_printable, snake_case};
 use tracelake_schema::trace_names;
 
-use super::misfit;
 use crate::discover::{CHECKSUMS, SCHEMA_CSV};
 
 /// The longest name that is made of a header or of the name of a file.
@@ -261,4 +261,9 @@ pub(super) fn quoted(text: impl AsRef<str>) -> String {
         }
     }
     quoted + "\""
+}
+
+/// The sample has no description, for this reason.
+pub(super) fn misfit(reason: &str, hint: impl Into<Cow<'static, str>>) -> Error {
+    Error::new(ErrorKind::Misfit, reason).hint(hint)
 }

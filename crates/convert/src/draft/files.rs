@@ -10,9 +10,9 @@ use tracelake_location::{Listing, Location, LocationKind};
 use tracelake_schema::uncompressed;
 use tracelake_source::{Source, is_archive_name, zipped_files};
 
-use super::description::{self, Files, Table, found};
+use super::description::{self, Files, Table, found, misfit};
 use super::paths::{self, Path};
-use super::{is_parquet, misfit, of_text, parquet};
+use super::{parquet, text};
 use crate::discover::{CHECKSUMS, SCHEMA_CSV};
 
 /// The most files and directories that are looked at, directories in one another, and tables.
@@ -215,7 +215,7 @@ pub(super) fn of_directory(context: &Context, directory: &Location) -> Result<St
 
 /// The table of a file in a directory.
 fn of_one(context: &Context, file: &Location) -> Result<Table> {
-    if is_parquet(file) {
+    if parquet::is_parquet(file) {
         return parquet::table(context, file);
     }
     let mut source = Source::open(context, file)?;
@@ -224,7 +224,7 @@ fn of_one(context: &Context, file: &Location) -> Result<Table> {
             "it is an archive, whose tables a draft of itself has",
             "",
         )),
-        false => of_text(&mut source),
+        false => text::table(&mut source),
     }
 }
 
@@ -258,7 +258,7 @@ pub(super) fn of_archive(context: &Context, mut source: Source) -> Result<String
             continue;
         }
         let path = member.path.trim_start_matches("./");
-        groups.add(path, || of_text(&mut source))?;
+        groups.add(path, || text::table(&mut source))?;
     }
     let bytes = match archive.kind()? {
         Some(LocationKind::File { bytes }) => bytes.unwrap_or_default(),

@@ -20,6 +20,9 @@ const YEARS: RangeInclusive<u32> = 1900..=2100;
 /// First bytes of comments.
 const COMMENTS: [char; 3] = ['#', '%', ';'];
 
+/// U+FEFF, which some programs write at the start of a text.
+pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// A line of a sample, with its number.
 pub(super) type Line<'a> = (usize, &'a str);
 

@@ -8,11 +8,10 @@ use tracelake_schema::Csv;
 use tracelake_schema::description::{MOST_COLUMNS, MOST_DEPTH, is_printable};
 
 use super::csv::{BadLines, described, from, lines, notes};
-use super::description::{self, Table};
-use super::form;
+use super::description::{self, Table, misfit};
+use super::form::{self, BYTE_ORDER_MARK};
 use super::kind::Guess;
 use super::quoted::BadRecords;
-use super::{BYTE_ORDER_MARK, misfit};
 use crate::fit::is_json_array;
 
 /// The longest name that a note shows.

@@ -7,14 +7,18 @@ use tracelake_encode::parquet_rows::{FileColumn, columns_of};
 use tracelake_location::{Location, RandomAccess};
 use tracelake_schema::description::is_printable;
 use tracelake_schema::{Kind, Zone};
-use tracelake_source::WholeFile;
+use tracelake_source::{WholeFile, read_start};
 
-use super::description::{Column, Table};
-use super::misfit;
+use super::description::{Column, Table, misfit};
 use crate::lake_file::{Writer, read_footer, source_damaged};
 
 /// The first bytes of a Parquet file.
 pub(super) const MAGIC: &[u8] = b"PAR1";
+
+/// Whether a file begins like Parquet.
+pub(super) fn is_parquet(file: &Location) -> bool {
+    read_start(file).is_some_and(|start| start.starts_with(MAGIC))
+}
 
 /// The table of a Parquet file.
 pub(super) fn table(context: &Context, location: &Location) -> Result<Table> {

@@ -12,9 +12,8 @@ use tracelake_schema::Separator;
 use tracelake_schema::description::is_printable;
 
 use super::csv::{check_width, described, from, notes, separator_line, unprintable};
-use super::description::Table;
-use super::form::{self, Column, Header};
-use super::{BYTE_ORDER_MARK, misfit};
+use super::description::{Table, misfit};
+use super::form::{self, BYTE_ORDER_MARK, Column, Header};
 
 /// The most bytes that are looked at: their fields take up to ten times as much.
 const MOST_BYTES_SEEN: usize = 8 << 20;

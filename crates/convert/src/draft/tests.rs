@@ -6,7 +6,7 @@ use tracelake_schema::description::read;
 
 /// The draft of a file of this name.
 fn named(text: &str, file: &str, has_more: bool) -> String {
-    let table = table(text, has_more).unwrap();
+    let table = text::of_start(text, has_more).unwrap();
     description::text(file, None, &[(Files::whole(file), table)]).unwrap()
 }
 

@@ -158,16 +158,8 @@ fn share(mut scenario: Scenario, most: usize) -> Scenario {
 fn explore_all<W: Place>(scenarios: Vec<Scenario>, most: usize) -> usize {
     let mut states = 0;
     for scenario in scenarios.into_iter().map(|scenario| share(scenario, most)) {
-        let begun = Instant::now();
         let explored = explore::<W>(&scenario, Frontier::all());
-        let explored = explored.unwrap_or_else(|wrong| panic!("{}: {wrong}", scenario.name));
-        let seconds = begun.elapsed().as_secs_f64();
-        let limits = scenario.limits;
-        println!(
-            "{}, {limits:?}: {explored:?}, {seconds:.1} s",
-            scenario.name
-        );
-        states += explored.states;
+        states += explored.unwrap_or_else(|wrong| panic!("{}: {wrong}", scenario.name));
     }
     states
 }
@@ -175,15 +167,13 @@ fn explore_all<W: Place>(scenarios: Vec<Scenario>, most: usize) -> usize {
 #[test]
 fn buckets() {
     let states = explore_all::<Bucket>(of_buckets(), 1);
-    println!("{states} states");
-    assert!(states > 1_000);
+    assert!(states > 1_000, "{states}");
 }
 
 #[test]
 fn disks() {
     let states = explore_all::<Tree>(of_disks(), 0);
-    println!("{states} states");
-    assert!(states > 1_000);
+    assert!(states > 1_000, "{states}");
 }
 
 #[test]
@@ -364,7 +354,7 @@ fn loss(rule: Rule, scenario: In) -> Option<String> {
     loss
 }
 
-/// Says on stdout what is lost. `TRACELAKE_PAGE=update` writes the schedules into the page.
+/// `TRACELAKE_PAGE=update` writes the schedules into the page.
 #[test]
 fn something_is_lost_without_each_rule() {
     let page =
@@ -380,7 +370,6 @@ fn something_is_lost_without_each_rule() {
             In::Bucket(name) => format!("{name}, bucket"),
             In::Disk(name) => format!("{name}, disk"),
         };
-        println!("{rule:?}, {place}: {loss}");
         let (_, schedule) = loss.rsplit_once("by ").unwrap();
         let found = format!(" | {place}: `{schedule}` |");
         let Some(row) = text
@@ -391,7 +380,9 @@ fn something_is_lost_without_each_rule() {
             continue;
         };
         if !row.ends_with(&found) {
-            wrong.push(format!("the row of {rule:?} doesn't end with{found}"));
+            wrong.push(format!(
+                "the row of {rule:?} doesn't end with{found}: {loss}"
+            ));
             let cells: Vec<&str> = row.split(" | ").collect();
             let row = row.to_owned();
             let anew = format!("{} | {}{found}", cells[0], cells[1].trim_end_matches(" |"));

@@ -206,7 +206,6 @@ struct Run<W> {
     earlier: VecDeque<W>,
     /// The fault that a reader found, at the first step at which it did.
     wrong: Option<String>,
-    requests: usize,
 }
 
 impl<W: World> Run<W> {
@@ -240,7 +239,6 @@ pub(super) struct End<W> {
     pub(super) is_known: bool,
     pub(super) wrong: Option<String>,
     pub(super) killed: Vec<bool>,
-    pub(super) requests: usize,
 }
 
 /// The worker was killed, or the answer lost.
@@ -284,7 +282,6 @@ impl<W: World> Turns<W> {
                 is_known: false,
                 earlier: VecDeque::new(),
                 wrong: None,
-                requests: 0,
             }),
             turns: (0..workers).map(|_| Condvar::new()).collect(),
             frontier: Arc::clone(frontier),
@@ -322,7 +319,6 @@ impl<W: World> Turns<W> {
             is_known: run.is_known,
             wrong: run.wrong.clone(),
             killed: killed.collect(),
-            requests: run.requests,
         }
     }
 
@@ -565,7 +561,6 @@ impl<W: World> Turns<W> {
                         (Fault::Late, Some(earlier)) => carry_out(&mut earlier.clone()),
                         _ => carry_out(&mut run.world),
                     };
-                    run.requests += 1;
                     if is_change {
                         run.world_digest = None;
                     }

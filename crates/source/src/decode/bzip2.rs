@@ -2,7 +2,7 @@
 
 use ::bzip2::{Decompress, Status};
 
-use super::{Decode, Result, Step, decode_some};
+use super::decoder::{Decode, Result, Step, decode_some};
 use crate::inflate::Stop;
 use crate::input::Input;
 

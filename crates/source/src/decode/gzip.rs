@@ -5,7 +5,7 @@
 
 use crc32fast::Hasher;
 
-use super::{Decode, Result, bytes};
+use super::decoder::{Decode, Result, bytes};
 use crate::inflate::{Inflate, Stop};
 use crate::input::Input;
 

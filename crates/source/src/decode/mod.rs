@@ -2,28 +2,14 @@
 //! `bzip2` a stream.
 
 mod bzip2;
+mod decoder;
 mod gzip;
 #[cfg(test)]
 mod tests;
 mod xz;
 mod zstd;
 
-use tracelake_core::error::{Error, ErrorKind};
-use tracelake_core::words::group_digits;
-
-use super::inflate::Stop;
-use super::input::Input;
-
-type Result<T> = std::result::Result<T, Stop>;
-
-/// A decoder of one format.
-pub(super) trait Decode: Send {
-    /// Begins the next member at its first byte.
-    fn begin(&mut self, input: &mut Input) -> Result<()>;
-
-    /// Decodes some text of a member into a buffer that isn't empty; returns 0 at its end, where its checks hold.
-    fn read(&mut self, input: &mut Input, into: &mut [u8]) -> Result<usize>;
-}
+pub(super) use decoder::Decode;
 
 /// A format.
 pub(super) struct Format {
@@ -101,54 +87,4 @@ impl Format {
         let says = |format: &&Self| format.endings.iter().any(|ending| name.ends_with(ending));
         FORMATS.iter().find(says)
     }
-}
-
-/// One step of a decoder: how many bytes it took, and how many it made.
-struct Step {
-    passed: usize,
-    decoded: usize,
-    is_at_end: bool,
-}
-
-/// Decodes until there is some text, or the member is at its end; returns how much text there is.
-fn decode_some(
-    input: &mut Input,
-    is_at_end: &mut bool,
-    mut step: impl FnMut(&[u8]) -> Result<Step>,
-) -> Result<usize> {
-    while !*is_at_end {
-        // At the end of the file, what was decoded may still be in the decoder.
-        let is_over = input.is_at_end()?;
-        let done = step(input.ahead())?;
-        input.pass(done.passed);
-        *is_at_end = done.is_at_end;
-        if done.decoded > 0 {
-            return Ok(done.decoded);
-        }
-        if is_over && !*is_at_end {
-            return Err(Stop::Truncated);
-        }
-    }
-    Ok(0)
-}
-
-/// Reads `N` bytes of a member.
-fn bytes<const N: usize>(input: &mut Input) -> Result<[u8; N]> {
-    let mut bytes = [0; N];
-    for byte in &mut bytes {
-        *byte = input.byte()?.ok_or(Stop::Truncated)?;
-    }
-    Ok(bytes)
-}
-
-/// Refuses a window that is larger than what there is for it.
-fn check_window(what: &str, bytes: u64, most: u64) -> Result<()> {
-    if bytes <= most {
-        return Ok(());
-    }
-    let (bytes, most) = (group_digits(bytes), group_digits(most));
-    let reason = format!("needs {what} of {bytes} bytes, and a part has {most} for it");
-    Err(Error::new(ErrorKind::Corrupt, reason)
-        .hint("pass a larger --memory, with a smaller --threads")
-        .into())
 }

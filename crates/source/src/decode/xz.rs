@@ -5,7 +5,7 @@ use crc32fast::Hasher;
 use lzma_rust2::{Action, Lzma2Stream, Status};
 use sha2::{Digest, Sha256};
 
-use super::{Decode, Result, bytes, check_window};
+use super::decoder::{Decode, Result, bytes, check_window};
 use crate::inflate::Stop;
 use crate::input::Input;
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 use tracelake_core::error::Error;
 
-use super::{Decode, Result, Step, check_window, decode_some};
+use super::decoder::{Decode, Result, Step, check_window, decode_some};
 use crate::inflate::Stop;
 use crate::input::Input;
 

@@ -1,8 +1,9 @@
 //! The directory at the end of a zip archive, compared with the members that were read.
 
+use sha2::{Digest, Sha256};
 use tracelake_core::error::Result;
 
-use super::{SEE_64, Sizes, Unzip, digest, field_64, flag, signature};
+use super::record::{RecordReader, SEE_64, Sizes, field_64, flag, signature};
 
 /// The longest record of 64-bit counts, in bytes after its length; there are 44 in all that are made.
 const LONGEST_END_64: u64 = 1 << 16;
@@ -29,8 +30,14 @@ struct End {
     offset: u64,
 }
 
-/// Reads the directory, whose first signature was read, and what follows it up to the end of the file.
-pub(super) fn read(zip: &mut Unzip, start: u64, first: u32) -> Result<()> {
+/// Reads the directory, whose first signature was read, compares it with the members, and reads what follows it up to
+/// the end of the file.
+pub(super) fn read(
+    zip: &mut RecordReader,
+    members: Directory,
+    start: u64,
+    first: u32,
+) -> Result<()> {
     let mut found = Directory::default();
     let mut wide: Option<End> = None;
     let mut next = first;
@@ -53,10 +60,10 @@ pub(super) fn read(zip: &mut Unzip, start: u64, first: u32) -> Result<()> {
         }
         next = zip.u32()?;
     };
-    if found != zip.directory {
+    if found != members {
         let reason = format!(
             "the directory at the end has other members than the archive: {} entries and {} members",
-            found.count, zip.directory.count
+            found.count, members.count
         );
         return Err(zip.broken(&reason));
     }
@@ -69,7 +76,7 @@ pub(super) fn read(zip: &mut Unzip, start: u64, first: u32) -> Result<()> {
 }
 
 /// Reads an entry after its signature.
-fn entry(zip: &mut Unzip, found: &mut Directory) -> Result<()> {
+fn entry(zip: &mut RecordReader, found: &mut Directory) -> Result<()> {
     let [_made, _needed, flags, method] = [zip.u16()?, zip.u16()?, zip.u16()?, zip.u16()?];
     let _modified = zip.u32()?;
     let (crc, packed, text) = (zip.u32()?, zip.u32()?, zip.u32()?);
@@ -92,7 +99,7 @@ fn entry(zip: &mut Unzip, found: &mut Directory) -> Result<()> {
 }
 
 /// Reads the 64-bit counts after their signature.
-fn end_64(zip: &mut Unzip) -> Result<End> {
+fn end_64(zip: &mut RecordReader) -> Result<End> {
     let length = zip.u64()?;
     if !(44..=LONGEST_END_64).contains(&length) {
         return Err(zip.broken("a record of 64-bit counts of another length"));
@@ -106,7 +113,7 @@ fn end_64(zip: &mut Unzip) -> Result<End> {
 }
 
 /// Reads the end of the archive after its signature; what it says with 64 bits counts more.
-fn end(zip: &mut Unzip, wide: Option<End>) -> Result<End> {
+fn end(zip: &mut RecordReader, wide: Option<End>) -> Result<End> {
     let (disk, first_disk) = (zip.u16()?, zip.u16()?);
     let (_here, entries) = (zip.u16()?, zip.u16()?);
     let (_size, offset) = (zip.u32()?, zip.u32()?);
@@ -138,7 +145,7 @@ fn end(zip: &mut Unzip, wide: Option<End>) -> Result<End> {
 }
 
 /// Reads up to the end of the file, where there is nothing but padding.
-fn rest_is_padding(zip: &mut Unzip) -> Result<()> {
+fn rest_is_padding(zip: &mut RecordReader) -> Result<()> {
     let mut scratch = [0; 8 << 10];
     loop {
         let read = zip.input.copy(&mut scratch)?;
@@ -149,4 +156,17 @@ fn rest_is_padding(zip: &mut Unzip) -> Result<()> {
             return Err(zip.broken("bytes after the end of the archive"));
         }
     }
+}
+
+/// Digests what a header and the directory both say of a member.
+fn digest(offset: u64, method: u16, sizes: Sizes, name: &[u8]) -> u128 {
+    let mut hasher = Sha256::new();
+    hasher.update(offset.to_le_bytes());
+    hasher.update(method.to_le_bytes());
+    hasher.update(sizes.crc.to_le_bytes());
+    hasher.update(sizes.packed.to_le_bytes());
+    hasher.update(sizes.text.to_le_bytes());
+    hasher.update(name);
+    let digest = hasher.finalize();
+    u128::from_le_bytes(digest.first_chunk().copied().unwrap_or_default())
 }

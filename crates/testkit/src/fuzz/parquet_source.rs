@@ -200,14 +200,15 @@ mod tests {
 
     use super::{Fate, fate};
 
-    /// More than the seeds: `TRACELAKE_FORGED=100000 cargo test -p tracelake-testkit --release forged`.
+    /// More than the seeds: `TRACELAKE_FORGED=100000 cargo test -p tracelake-testkit --release forged` prints how many
+    /// files of each fate there were.
     #[test]
     fn forged_files_are_refused_or_read_as_by_another_reader() {
-        let count = std::env::var("TRACELAKE_FORGED").ok();
-        let count: u64 = count.and_then(|count| count.parse().ok()).unwrap_or(300);
+        let asked = std::env::var("TRACELAKE_FORGED").ok();
+        let asked: Option<u64> = asked.and_then(|count| count.parse().ok());
         let mut fates = BTreeMap::new();
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        for _ in 0..count {
+        for _ in 0..asked.unwrap_or(300) {
             let mut input = Vec::new();
             for _ in 0..3 {
                 state = state
@@ -219,7 +220,7 @@ mod tests {
             input.truncate(if state >> 63 == 0 { 5 } else { 9 });
             *fates.entry(fate(&input)).or_insert(0_u64) += 1;
         }
-        for (fate, files) in &fates {
+        for (fate, files) in fates.iter().filter(|_| asked.is_some()) {
             let words = match fate {
                 Fate::Damaged => "refused as damaged, exit 5",
                 Fate::Misfit => "refused as of other columns or types, exit 4",

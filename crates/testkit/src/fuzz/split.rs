@@ -95,7 +95,7 @@ fn ours(
             .collect();
         assert_eq!(column, each);
     }
-    assert_eq!(records.is_empty(), records.is_empty());
+    assert_eq!(records.is_empty(), rows.is_empty());
     for malformed in records.malformed() {
         let Range { start, end } = malformed.row();
         rows.push((
