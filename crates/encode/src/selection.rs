@@ -149,7 +149,7 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
 #[inline]
 pub(crate) fn integer(rule: &RuleField, field: &[u8]) -> Result<i64, Fault> {
     value::integer(field).or_else(|fault| {
-        other_spelling(&rule.column, field, fault, rule.accept).map(|(value, _)| value)
+        other_spelling(&rule.column, field, fault, &rule.accept).map(|(value, _)| value)
     })
 }
 
