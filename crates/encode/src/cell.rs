@@ -69,14 +69,16 @@ impl<'a> NumberReader<'a> {
                     Ok(Cell::Code(code))
                 }
             },
-            _ => match value::integer(text) {
-                Ok(integer) => Ok(Cell::Integer(integer)),
-                Err(fault) => {
-                    let (value, spelled) = self.other(column, text, fault)?;
-                    self.others.count(spelled);
-                    Ok(Cell::Integer(value))
+            Kind::Integer | Kind::Boolean | Kind::Text | Kind::Struct | Kind::List => {
+                match value::integer(text) {
+                    Ok(integer) => Ok(Cell::Integer(integer)),
+                    Err(fault) => {
+                        let (value, spelled) = self.other(column, text, fault)?;
+                        self.others.count(spelled);
+                        Ok(Cell::Integer(value))
+                    }
                 }
-            },
+            }
         }
     }
 

@@ -141,7 +141,9 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
             rule.selects(Some(time))
         }
         Kind::Float => rule.selects_float(Some(value::float(field)?)),
-        _ => rule.selects(Some(integer(&rule.field, field)?)),
+        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Code | Kind::Struct | Kind::List => {
+            rule.selects(Some(integer(&rule.field, field)?))
+        }
     })
 }
 

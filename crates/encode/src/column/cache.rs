@@ -126,7 +126,13 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
     fn new(column: &Column, accept: &Accept) -> Self {
         let form = match column.kind {
             Kind::Float => Form::Decimal,
-            _ => Form::Integer,
+            Kind::Integer
+            | Kind::Boolean
+            | Kind::Text
+            | Kind::Code
+            | Kind::DateTime(_)
+            | Kind::Struct
+            | Kind::List => Form::Integer,
         };
         Self {
             numbers: DigitCache::new(form),
