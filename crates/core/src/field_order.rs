@@ -390,7 +390,7 @@ impl FieldOrder {
             column: Arc::clone(column),
             index,
             position,
-            accept: self.accept,
+            accept: self.accept.clone(),
         })
     }
 }

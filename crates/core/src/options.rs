@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tracelake_schema::{Column, Trace, trace_names};
@@ -209,7 +209,7 @@ impl Format {
 /// assert_eq!(accept.to_string(), "integral-floats,null=NaN");
 /// # Ok::<(), String>(())
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accept {
     /// A first line with the published names of the columns, in files that have none.
     pub header: bool,
@@ -220,7 +220,7 @@ pub struct Accept {
     /// Integers spelled as `5.0`.
     pub integral_floats: bool,
     /// Fields that are NULL although they aren't empty, ascending.
-    nulls: &'static [&'static str],
+    nulls: Vec<String>,
 }
 
 impl Accept {
@@ -312,19 +312,6 @@ fn is_null_text(text: &str) -> bool {
     !text.is_empty() && text.len() <= NULL_BYTES && !text.contains(char::is_control)
 }
 
-/// Texts that live as long as the process, the same ones once.
-fn keep(texts: BTreeSet<String>) -> &'static [&'static str] {
-    static KEPT: Mutex<Vec<&'static [&'static str]>> = Mutex::new(Vec::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = kept.iter().find(|known| known.iter().eq(&texts)) {
-        return known;
-    }
-    let texts = texts.into_iter().map(|text| &*text.leak());
-    let texts: &'static [&'static str] = texts.collect::<Vec<_>>().leak();
-    kept.push(texts);
-    texts
-}
-
 /// A form of files by its name, and where it is noted.
 type Form = (&'static str, fn(&mut Accept) -> &mut bool);
 
@@ -340,7 +327,7 @@ const NULL: &str = "null=";
 
 impl fmt::Display for Accept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut accept = *self;
+        let mut accept = self.clone();
         let named = FORMS.iter().filter(|(_, form)| *form(&mut accept));
         let named = named.map(|(name, _)| (*name).to_owned());
         let nulls = self.nulls.iter().map(|text| format!("{NULL}{text}"));
@@ -378,7 +365,7 @@ impl FromStr for Accept {
         if nulls.len() > MOST_NULLS {
             return Err(format!("expected at most {MOST_NULLS} texts of NULL"));
         }
-        accept.nulls = keep(nulls);
+        accept.nulls = nulls.into_iter().collect();
         Ok(accept)
     }
 }

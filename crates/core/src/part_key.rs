@@ -100,12 +100,9 @@ pub fn of_cell(cell: Option<&str>) -> String {
 /// Reads a cell, of any trace. Other texts are refused, because a cell becomes the name of a directory.
 ///
 /// # Errors
-/// When no cell can have such a name.
+/// Those of [`tracelake_schema::cell_name`].
 pub fn read_cell<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CellName>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
-    let cell = name.map(|name| {
-        let cell = tracelake_schema::cell_name(&name);
-        cell.ok_or_else(|| serde::de::Error::custom("not the name of a cell"))
-    });
-    cell.transpose()
+    let cell = name.map(|name| tracelake_schema::cell_name(&name));
+    cell.transpose().map_err(serde::de::Error::custom)
 }

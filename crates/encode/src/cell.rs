@@ -40,18 +40,18 @@ pub struct Row {
 }
 
 /// Reads the numbers of a row, and counts those in another spelling.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NumberReader {
-    accept: Accept,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NumberReader<'a> {
+    accept: &'a Accept,
     pub(crate) others: OtherSpellings,
 }
 
-impl NumberReader {
+impl<'a> NumberReader<'a> {
     /// Has read nothing yet.
-    pub(crate) fn new(accept: Accept) -> Self {
+    pub(crate) fn new(accept: &'a Accept) -> Self {
         Self {
             accept,
-            ..Self::default()
+            others: OtherSpellings::default(),
         }
     }
 
@@ -69,14 +69,16 @@ impl NumberReader {
                     Ok(Cell::Code(code))
                 }
             },
-            _ => match value::integer(text) {
-                Ok(integer) => Ok(Cell::Integer(integer)),
-                Err(fault) => {
-                    let (value, spelled) = self.other(column, text, fault)?;
-                    self.others.count(spelled);
-                    Ok(Cell::Integer(value))
+            Kind::Integer | Kind::Boolean | Kind::Text | Kind::Struct | Kind::List => {
+                match value::integer(text) {
+                    Ok(integer) => Ok(Cell::Integer(integer)),
+                    Err(fault) => {
+                        let (value, spelled) = self.other(column, text, fault)?;
+                        self.others.count(spelled);
+                        Ok(Cell::Integer(value))
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -112,7 +114,7 @@ pub(crate) fn boolean(
     read: fn(&[u8]) -> Result<bool, Fault>,
 ) -> Result<Cell, Fault> {
     let value = read(text).or_else(|fault| {
-        let other = other_spelling(column, text, fault, Accept::default());
+        let other = other_spelling(column, text, fault, &Accept::default());
         other.map(|(value, _)| value != 0)
     });
     value.map(Cell::Boolean)

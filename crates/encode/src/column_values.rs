@@ -10,6 +10,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, SchemaRef};
 use rayon::prelude::*;
 use tracelake_core::fault::Fault;
+use tracelake_core::options::Accept;
 use tracelake_schema::Column;
 
 use crate::cell::{Cell, NumberReader, boolean};
@@ -38,11 +39,12 @@ pub(crate) fn read(
     rows: &RowFields,
 ) -> Result<ReadRows, ArrowError> {
     let with_fields = nodes.par_iter().zip(schema.fields().par_iter());
+    let accept = Accept::default();
     let columns = with_fields.map(|(node, field)| {
         let mut reader = TextReader {
             text,
             rows,
-            numbers: NumberReader::default(),
+            numbers: NumberReader::new(&accept),
             faulty: Vec::new(),
         };
         let values = column(&mut reader, node, field.data_type(), TOP);
@@ -106,7 +108,7 @@ trait LeafReader {
 struct TextReader<'a> {
     text: &'a [u8],
     rows: &'a RowFields,
-    numbers: NumberReader,
+    numbers: NumberReader<'a>,
     /// The rows with a value that can't be read.
     faulty: Vec<usize>,
 }
@@ -259,7 +261,7 @@ impl Values {
         &mut self,
         column: &Column,
         text: &[u8],
-        reader: &mut NumberReader,
+        reader: &mut NumberReader<'_>,
     ) -> Result<(), Fault> {
         match self {
             Self::Booleans(values) => match boolean(column, text, json_boolean)? {

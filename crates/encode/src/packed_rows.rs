@@ -439,7 +439,13 @@ impl PackedReader<'_> {
         match values {
             TypedValues::Integers(values) => values.push(match kind {
                 Kind::Code => i32::from_le_bytes(self.array()?).into(),
-                _ => i64::from_le_bytes(self.array()?),
+                Kind::Integer
+                | Kind::Float
+                | Kind::Boolean
+                | Kind::Text
+                | Kind::DateTime(_)
+                | Kind::Struct
+                | Kind::List => i64::from_le_bytes(self.array()?),
             }),
             TypedValues::Floats(values) => values.push(f64::from_le_bytes(self.array()?)),
             TypedValues::Booleans(values) => values.push(self.byte()? != 0),

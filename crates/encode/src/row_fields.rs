@@ -39,7 +39,13 @@ impl LeafFields {
     pub(crate) fn decoded_bytes(&self, column: &Column) -> usize {
         let texts = match column.kind {
             Kind::Text => self.fields().iter().map(|(start, end)| end - start).sum(),
-            _ => 0,
+            Kind::Integer
+            | Kind::Float
+            | Kind::Boolean
+            | Kind::Code
+            | Kind::DateTime(_)
+            | Kind::Struct
+            | Kind::List => 0,
         };
         size_of::<u64>() * self.levels.entries() + texts
     }

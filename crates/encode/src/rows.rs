@@ -90,9 +90,9 @@ impl RowGroupBuilder {
         let nodes = Node::of(&table.columns);
         let (fields, sources, accept) = match rows {
             RowSource::Fields(order) => {
-                (order.fields.clone(), sources(order, &nodes), order.accept)
+                (order.fields.clone(), sources(order, &nodes), &order.accept)
             }
-            RowSource::Rows(_) => (Vec::new(), Vec::new(), Accept::default()),
+            RowSource::Rows(_) => (Vec::new(), Vec::new(), &Accept::default()),
         };
         let with_descriptors = leaves(&nodes).into_iter().zip(schema.columns());
         let columns = with_descriptors.map(|(leaf, descriptor)| {
@@ -124,7 +124,7 @@ fn sources(order: &FieldOrder, nodes: &[Node]) -> Vec<ValueSource> {
             (Some((position, field)), _) => ValueSource::Field(SourceField {
                 position,
                 mandatory: field.mandatory,
-                accept: order.accept,
+                accept: order.accept.clone(),
             }),
             (None, Some(value)) => ValueSource::Name(value.as_bytes().to_vec()),
             (None, None) => ValueSource::Absent,
@@ -151,7 +151,7 @@ impl BlockBuilder for RowGroupBuilder {
         chunk: &[u8],
         records: &Records,
     ) -> Result<Vec<Reject>> {
-        let runs: Vec<Option<RunFields>> = self
+        let runs: Vec<Option<RunFields<'_>>> = self
             .sources
             .iter()
             .map(|source| match source {
@@ -281,7 +281,7 @@ fn encode_error(error: ParquetError) -> Error {
 fn look_up<'a>(
     columns: &'a mut [Box<dyn ColumnEncoder>],
     sources: &'a [ValueSource],
-    runs: &'a [Option<RunFields>],
+    runs: &'a [Option<RunFields<'a>>],
     chunk: &'a [u8],
     records: &'a Records,
 ) -> Vec<Box<dyn Append + 'a>> {
@@ -292,7 +292,7 @@ fn look_up<'a>(
             (_, Some(run)) => column.start(chunk, ChunkFields::Items(run)),
             (ValueSource::Field(field), None) => {
                 let fields = records.column(field.position, 0..records.len());
-                column.start(chunk, ChunkFields::Records(fields, *field))
+                column.start(chunk, ChunkFields::Records(fields, field))
             }
             (ValueSource::Name(value), None) => column.start(chunk, ChunkFields::Name(value)),
             (ValueSource::Run(_) | ValueSource::Absent, None) => {

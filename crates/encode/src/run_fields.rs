@@ -32,17 +32,17 @@ impl RunSource {
             positions: positions(order, column),
             null_level: list.null_level(),
             item: list.fields.first()?.clone(),
-            accept: order.accept,
+            accept: order.accept.clone(),
         })
     }
 
     /// The fields of the records of a chunk.
-    pub(crate) fn fields(&self, chunk: &[u8], records: &Records) -> RunFields {
+    pub(crate) fn fields(&self, chunk: &[u8], records: &Records) -> RunFields<'_> {
         let column = &self.item.column;
         let mut run = RunFields {
             leaf: LeafFields::new(self.item.levels),
             ends: Vec::with_capacity(records.len()),
-            accept: self.accept,
+            accept: &self.accept,
             nulls: Vec::new(),
             empty: Vec::new(),
         };
@@ -81,7 +81,7 @@ impl RunSource {
     /// Adds the faults of a run, each with its record and its position there. `found` are those of its values.
     pub(crate) fn add_faults(
         &self,
-        run: &RunFields,
+        run: &RunFields<'_>,
         found: &[(usize, Fault)],
         faults: &mut Vec<(usize, usize, Fault)>,
     ) {
@@ -120,18 +120,18 @@ pub(crate) fn positions(order: &FieldOrder, column: usize) -> Vec<usize> {
 /// # Memory
 /// 10 bytes for each field.
 #[derive(Debug)]
-pub(crate) struct RunFields {
+pub(crate) struct RunFields<'a> {
     pub(crate) leaf: LeafFields,
     /// How many values there are up to the end of each record.
     ends: Vec<usize>,
-    pub(crate) accept: Accept,
+    pub(crate) accept: &'a Accept,
     /// The record of each field that is NULL on request.
     nulls: Vec<usize>,
     /// The record and the position of each field that may not be empty.
     empty: Vec<(usize, usize)>,
 }
 
-impl RunFields {
+impl RunFields<'_> {
     /// The values of some records.
     pub(crate) fn values(&self, records: std::ops::Range<usize>) -> std::ops::Range<usize> {
         let end = |records: usize| records.checked_sub(1).map_or(0, |last| self.ends[last]);

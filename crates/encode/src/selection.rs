@@ -141,7 +141,9 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
             rule.selects(Some(time))
         }
         Kind::Float => rule.selects_float(Some(value::float(field)?)),
-        _ => rule.selects(Some(integer(&rule.field, field)?)),
+        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Code | Kind::Struct | Kind::List => {
+            rule.selects(Some(integer(&rule.field, field)?))
+        }
     })
 }
 
@@ -149,7 +151,7 @@ fn in_time(rule: &TimeRule, field: &[u8]) -> Result<bool, Fault> {
 #[inline]
 pub(crate) fn integer(rule: &RuleField, field: &[u8]) -> Result<i64, Fault> {
     value::integer(field).or_else(|fault| {
-        other_spelling(&rule.column, field, fault, rule.accept).map(|(value, _)| value)
+        other_spelling(&rule.column, field, fault, &rule.accept).map(|(value, _)| value)
     })
 }
 

@@ -137,7 +137,12 @@ fn append(leaves: &mut [Leaf], column: &Column, value: Option<&Value>, at: Level
             }
             count
         }
-        _ => {
+        Kind::Integer
+        | Kind::Float
+        | Kind::Boolean
+        | Kind::Text
+        | Kind::Code
+        | Kind::DateTime(_) => {
             leaves[0].append(value, at);
             1
         }

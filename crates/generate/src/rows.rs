@@ -281,7 +281,13 @@ impl State {
                 let id = mix(self.random.below(*ids), at as u64);
                 return match column.kind {
                     Kind::Text => format!("{id:016x}{:016x}", mix(id, 1)),
-                    _ => (id >> 24).to_string(),
+                    Kind::Integer
+                    | Kind::Float
+                    | Kind::Boolean
+                    | Kind::Code
+                    | Kind::DateTime(_)
+                    | Kind::Struct
+                    | Kind::List => (id >> 24).to_string(),
                 };
             }
             Draw::Hash(rows) => {
@@ -324,7 +330,9 @@ impl State {
                 };
                 date_time::written(number) + zone
             }
-            _ => number.to_string(),
+            Kind::Integer | Kind::Boolean | Kind::Text | Kind::Code | Kind::Struct | Kind::List => {
+                number.to_string()
+            }
         }
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn part_of(trace: &Trace, path: &str) -> Option<PartName> {
         .split_once('/')?;
     let stem = name.strip_suffix(".json")?;
     let (cell, number) = match stem.rsplit_once('-') {
-        Some((cell, number)) => (Some(tracelake_schema::cell_name(cell)?), number),
+        Some((cell, number)) => (Some(tracelake_schema::cell_name(cell).ok()?), number),
         None => (None, stem),
     };
     let key = PartKey {

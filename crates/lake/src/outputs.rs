@@ -101,7 +101,7 @@ pub(super) fn part_of(file: &str) -> Option<(&str, PartKey)> {
         return None;
     }
     let cell = match cell {
-        Some(cell) => Some(tracelake_schema::cell_name(cell)?),
+        Some(cell) => Some(tracelake_schema::cell_name(cell).ok()?),
         None => None,
     };
     Some((

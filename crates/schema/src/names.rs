@@ -20,7 +20,10 @@ const MAX_CELL_NAMES: usize = 1 << 16;
 /// The names that were asked for.
 static CELL_NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// A name that a cell can have, of whatever trace; `None` for another text. It may become the name of a directory.
+/// A name that a cell can have, of whatever trace. It may become the name of a directory.
+///
+/// # Errors
+/// The reason, if no cell can have this name, or the process keeps too many others.
 ///
 /// # Memory
 /// The name, until the process ends; of at most 65,536 names.
@@ -28,19 +31,45 @@ static CELL_NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 /// # Example
 ///
 /// ```
-/// assert_eq!(tracelake_schema::cell_name("a"), Some("a"));
-/// assert_eq!(tracelake_schema::cell_name("../a"), None);
+/// assert_eq!(tracelake_schema::cell_name("a"), Ok("a"));
+/// assert_eq!(tracelake_schema::cell_name("../a"), Err("not the name of a cell"));
 /// ```
-#[must_use]
-pub fn cell_name(name: &str) -> Option<&'static str> {
+pub fn cell_name(name: &str) -> Result<&'static str, &'static str> {
     let mut names = CELL_NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    kept(&mut names, name)
+}
+
+fn kept(names: &mut BTreeSet<&'static str>, name: &str) -> Result<&'static str, &'static str> {
     if let Some(known) = names.get(name) {
-        return Some(known);
+        return Ok(known);
+    }
+    if !is_identifier(name) {
+        return Err("not the name of a cell");
     }
     if names.len() >= MAX_CELL_NAMES {
-        return None;
+        return Err("a process keeps at most 65,536 names of cells: start another one");
     }
-    let name: &str = is_identifier(name).then(|| Box::leak(name.into()))?;
+    let name = Box::leak(name.into());
     names.insert(name);
-    Some(name)
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_keeps_too_many_names_says_so() {
+        let mut names = BTreeSet::new();
+        for number in 0..MAX_CELL_NAMES {
+            assert!(kept(&mut names, &format!("cell_{number}")).is_ok());
+        }
+        assert_eq!(kept(&mut names, "cell_0"), Ok("cell_0"));
+        assert!(kept(&mut names, "a").unwrap_err().contains("65,536"));
+        assert!(
+            kept(&mut names, "../a")
+                .unwrap_err()
+                .starts_with("not the name")
+        );
+    }
 }

@@ -48,7 +48,9 @@ pub(crate) fn query_table(table: &Table) -> Option<QueryTable> {
     let arrival = match time.kind {
         Kind::DateTime(_) => format!("microseconds_of(\"{}\")", time.name),
         Kind::Float => format!("as_bigint(rounded(\"{}\" * {micros}, 0))", time.name),
-        _ => format!("as_bigint(wide(\"{}\") * {micros})", time.name),
+        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Code | Kind::Struct | Kind::List => {
+            format!("as_bigint(wide(\"{}\") * {micros})", time.name)
+        }
     };
     let clock = match table.has_clocks() {
         true => "PARTITION BY service",

@@ -442,7 +442,7 @@ fn source_plan(
     let mut request = Request::new(source);
     request.trace = Some(Arc::clone(trace.whole.as_ref().unwrap_or(trace)));
     request.settings = options.selection();
-    request.settings.accept = options.accept;
+    request.settings.accept = options.accept.clone();
     request.allow_missing = true;
     request.lists_archives = false;
     request.checksums = ChecksumSource::None;

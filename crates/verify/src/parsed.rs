@@ -101,7 +101,12 @@ pub(super) fn values_of(
                 reader.end()?;
                 value
             }
-            _ => ParsedValue::Text(text.to_owned()),
+            Kind::Integer
+            | Kind::Float
+            | Kind::Boolean
+            | Kind::Text
+            | Kind::Code
+            | Kind::DateTime(_) => ParsedValue::Text(text.to_owned()),
         };
         match field.item {
             None => values[at] = value,

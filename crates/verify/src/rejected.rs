@@ -278,7 +278,9 @@ fn field_fault(order: &FieldOrder, field: &Field, text: &[u8], is_quoted: bool) 
         Kind::DateTime(_) if is_quoted => {
             text_fault(text, |_| false).or_else(|| number_fault(order, column, text))
         }
-        _ => number_fault(order, column, text),
+        Kind::Integer | Kind::Float | Kind::Code | Kind::DateTime(_) => {
+            number_fault(order, column, text)
+        }
     }
 }
 
@@ -323,7 +325,9 @@ fn number_fault(order: &FieldOrder, column: &Column, bytes: &[u8]) -> Option<Fau
         Kind::DateTime(zone) => number::date_time_of(column, text, zone)
             .is_none()
             .then(|| date_time_fault(text, zone)),
-        _ => integer.is_none().then(|| integer_fault(text, 64)),
+        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Struct | Kind::List => {
+            integer.is_none().then(|| integer_fault(text, 64))
+        }
     }
 }
 

@@ -36,7 +36,9 @@ pub(super) fn is_selected(order: &FieldOrder, record: &ByteRecord) -> Result<boo
             rule.selects(Some(time))
         }
         Kind::Float => rule.selects_float(Some(number::float(&text).ok_or_else(no_time)?)),
-        _ => rule.selects(Some(integer(&rule.field, &text)?)),
+        Kind::Integer | Kind::Boolean | Kind::Text | Kind::Code | Kind::Struct | Kind::List => {
+            rule.selects(Some(integer(&rule.field, &text)?))
+        }
     })
 }
 

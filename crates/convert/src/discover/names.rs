@@ -343,7 +343,7 @@ pub(super) fn stem_table(name: &str, trace: Option<&Arc<Trace>>) -> Option<Strin
 pub(super) fn cell_of(directory: &Location, trace: Option<&Arc<Trace>>) -> Option<CellName> {
     let name = directory.name_or_bucket()?;
     let mut cells = traces(name, trace).filter_map(|trace| trace.cells.as_ref());
-    cells.find_map(|cells| cells.of_directory(name).and_then(cell_name))
+    cells.find_map(|cells| cell_name(cells.of_directory(name)?).ok())
 }
 
 #[cfg(test)]

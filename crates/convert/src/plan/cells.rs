@@ -78,12 +78,13 @@ fn known_cell(name: &str, trace: &Trace) -> Result<CellName> {
         let reason = format!("{} is not published by cell", trace.name);
         return Err(Error::new(ErrorKind::Usage, reason).hint("leave --cell out"));
     };
-    cells.find(name).and_then(cell_name).ok_or_else(|| {
+    let known = cells.find(name).ok_or_else(|| {
         let name = escape(name.as_bytes(), 80);
         let reason = format!("{} has no cell '{name}'", trace.name);
         let known = format!("its cells are {}", cells.names.join(", "));
         Error::new(ErrorKind::Usage, reason).hint(known)
-    })
+    })?;
+    cell_name(known).map_err(|reason| Error::new(ErrorKind::Usage, reason))
 }
 
 /// Makes the parts those of one cell: of directories of several cells, this takes one.

@@ -84,9 +84,10 @@ pub(super) fn choose(
             }
         }
     }
-    let accept = request.settings.accept.unwrap_or_default();
-    for table in &mut chosen.tables {
-        table.order.accept = accept;
+    if let Some(accept) = &request.settings.accept {
+        for table in &mut chosen.tables {
+            table.order.accept = accept.clone();
+        }
     }
     for ((file, _), tables) in found.archives.iter().zip(archived) {
         // Nothing is wanted of an archive whose tables aren't selected.

@@ -59,7 +59,7 @@ pub(crate) fn chunk_rows(
             Some((position, field)) => ColumnFields {
                 column,
                 mandatory: field.mandatory,
-                accept: order.accept,
+                accept: &order.accept,
                 chunk,
                 fields: records.column(position, 0..records.len()),
             }
@@ -119,7 +119,7 @@ fn read_run(order: &FieldOrder, column: usize, chunk: &[u8], records: &Records) 
     let read = ColumnFields {
         column: item,
         mandatory: item.mandatory,
-        accept: order.accept,
+        accept: &order.accept,
         chunk,
         fields: FieldOffsets {
             offsets: &offsets,
@@ -164,7 +164,7 @@ struct ColumnFields<'a> {
     /// Whether an empty field is a fault.
     mandatory: bool,
     /// Spellings that are accepted.
-    accept: Accept,
+    accept: &'a Accept,
     chunk: &'a [u8],
     fields: FieldOffsets<'a>,
 }
@@ -369,7 +369,7 @@ mod tests {
         let fields = ColumnFields {
             column: column.unwrap(),
             mandatory,
-            accept: Accept::default(),
+            accept: &Accept::default(),
             chunk: &chunk,
             fields: records.column(0, 0..records.len()),
         };

@@ -29,7 +29,7 @@ const NEW_FLOATS: usize = 1 << 13;
 
 /// The cache of texts and date-times. What is too long for it is left to the kind.
 impl<K: PhysicalKind> FieldCache<K> for TextCache {
-    fn new(_: &Column, _: Accept) -> Self {
+    fn new(_: &Column, _: &Accept) -> Self {
         Self::default()
     }
 
@@ -123,10 +123,16 @@ impl NumberCache {
 }
 
 impl<K: PhysicalKind> FieldCache<K> for NumberCache {
-    fn new(column: &Column, accept: Accept) -> Self {
+    fn new(column: &Column, accept: &Accept) -> Self {
         let form = match column.kind {
             Kind::Float => Form::Decimal,
-            _ => Form::Integer,
+            Kind::Integer
+            | Kind::Boolean
+            | Kind::Text
+            | Kind::Code
+            | Kind::DateTime(_)
+            | Kind::Struct
+            | Kind::List => Form::Integer,
         };
         Self {
             numbers: DigitCache::new(form),
@@ -204,7 +210,7 @@ mod tests {
 
     /// A cache that remembers these integers in turn.
     fn knowing(column: &Column, integers: impl Iterator<Item = u32>) -> NumberCache {
-        let mut cache = <NumberCache as FieldCache<Int64>>::new(column, Accept::default());
+        let mut cache = <NumberCache as FieldCache<Int64>>::new(column, &Accept::default());
         for (index, integer) in (0_u32..).zip(integers) {
             let text = integer.to_string();
             let field = (0, text.len());
@@ -231,7 +237,7 @@ mod tests {
         const ROWS: usize = 64;
         let columns = &mut machines().columns.iter();
         let column = columns.find(|column| column.kind == Kind::Float).unwrap();
-        let mut cache = <NumberCache as FieldCache<Double>>::new(column, Accept::default());
+        let mut cache = <NumberCache as FieldCache<Double>>::new(column, &Accept::default());
         let dictionary = Dictionary::new();
         let mut index = 0;
         for start in (0..3 * NEW_FLOATS).step_by(ROWS) {

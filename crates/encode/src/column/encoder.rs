@@ -100,7 +100,7 @@ impl<K: PhysicalKind> Encoder<K> {
         column: Arc<Column>,
         descriptor: ColumnDescPtr,
         codec: Codec,
-        accept: Accept,
+        accept: &Accept,
     ) -> Self {
         Self {
             cache: K::Cache::new(&column, accept),

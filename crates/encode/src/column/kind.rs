@@ -116,7 +116,7 @@ pub(super) trait PhysicalKind: Sized + Send + 'static {
 /// Finds indices by the bytes of fields.
 pub(super) trait FieldCache<K: PhysicalKind>: Send {
     /// Starts with no field of a column, of which some texts may be accepted as NULL.
-    fn new(column: &Column, accept: Accept) -> Self;
+    fn new(column: &Column, accept: &Accept) -> Self;
 
     /// Looks up fields of a chunk; `found` has an element for each, [`Found::UNKNOWN`].
     fn find_all(

@@ -51,7 +51,7 @@ pub(crate) fn encoder_of(
     column: Arc<Column>,
     descriptor: ColumnDescPtr,
     codec: Codec,
-    accept: Accept,
+    accept: &Accept,
 ) -> Box<dyn ColumnEncoder> {
     macro_rules! of {
         ($kind:ty) => {

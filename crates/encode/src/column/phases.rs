@@ -21,11 +21,11 @@ use crate::value::{OtherSpellings, Spelled, other_spelling};
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChunkFields<'a> {
     /// A field of each record.
-    Records(FieldOffsets<'a>, SourceField),
+    Records(FieldOffsets<'a>, &'a SourceField),
     /// The values of a leaf of rows that were read as JSON.
     Leaf(&'a LeafFields),
     /// The fields of each record that are the items of a list.
-    Items(&'a RunFields),
+    Items(&'a RunFields<'a>),
     /// The name of the file, which gives each row this value.
     Name(&'a [u8]),
     /// Absent: every row is NULL.
@@ -33,7 +33,7 @@ pub(crate) enum ChunkFields<'a> {
 }
 
 /// Where the fields of a column are in a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct SourceField {
     /// The position in a record, from 0.
     pub(crate) position: usize,
@@ -225,6 +225,7 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
         if self.all_found {
             return self;
         }
+        let plain = Accept::default();
         let mut others = Vec::new();
         let mut done = 0;
         if page.is_plain() {
@@ -260,21 +261,19 @@ impl<'a, K: PhysicalKind> LookUp<'a> for ColumnFields<'a, K> {
                     }
                     match text.is_empty() {
                         true => Err(Fault::Empty),
-                        false => spelled::<K>(column, text, field.accept, K::parse),
+                        false => spelled::<K>(column, text, &field.accept, K::parse),
                     }
                 }
                 ChunkFields::Leaf(leaf) => {
                     let (start, end) = leaf.fields().get(record);
                     let text = &self.text[start..end];
-                    spelled::<K>(column, text, Accept::default(), K::parse_json)
+                    spelled::<K>(column, text, &plain, K::parse_json)
                 }
                 ChunkFields::Items(run) => {
                     let (start, end) = run.leaf.fields().get(record);
                     spelled::<K>(column, &self.text[start..end], run.accept, K::parse)
                 }
-                ChunkFields::Name(value) => {
-                    spelled::<K>(column, value, Accept::default(), K::parse)
-                }
+                ChunkFields::Name(value) => spelled::<K>(column, value, &plain, K::parse),
                 ChunkFields::Absent => continue,
             };
             match parsed {
@@ -379,7 +378,7 @@ impl<K: PhysicalKind> Append for ColumnFields<'_, K> {
 fn spelled<K: PhysicalKind>(
     column: &Column,
     text: &[u8],
-    accept: Accept,
+    accept: &Accept,
     parse: impl FnOnce(&[u8]) -> std::result::Result<K::Parsed, Fault>,
 ) -> std::result::Result<(K::Parsed, Spelled), Fault> {
     match parse(text) {

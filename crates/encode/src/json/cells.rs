@@ -115,11 +115,11 @@ fn cell(text: Option<&[u8]>, field: &RuleField) -> Option<Cell> {
 struct JsonReader<'a> {
     text: &'a str,
     extra: Extra,
-    numbers: NumberReader,
+    numbers: NumberReader<'a>,
 }
 
 impl<'a> JsonReader<'a> {
-    fn new(line: &'a [u8], columns: &JsonColumns) -> Result<Self, Reject> {
+    fn new(line: &'a [u8], columns: &'a JsonColumns) -> Result<Self, Reject> {
         let text = str::from_utf8(line).map_err(|error| {
             let start = error.valid_up_to();
             let byte = line[start];
@@ -128,7 +128,7 @@ impl<'a> JsonReader<'a> {
         Ok(Self {
             text,
             extra: columns.extra,
-            numbers: NumberReader::new(columns.accept),
+            numbers: NumberReader::new(&columns.accept),
         })
     }
 

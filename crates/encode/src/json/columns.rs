@@ -47,7 +47,7 @@ impl JsonColumns {
             nodes: Node::of(&order.table.columns),
             kept: is_some.then(|| kept.collect()),
             whole,
-            accept: order.accept,
+            accept: order.accept.clone(),
             extra: order.whole.json.extra,
             captured: Vec::new(),
         }

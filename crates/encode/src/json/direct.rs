@@ -306,7 +306,14 @@ impl<'a> DirectReader<'a> {
         }
         let value = match column.kind {
             Kind::Text | Kind::DateTime(_) if !column.spelling.numbers => self.string()?,
-            _ => self.any_number()?,
+            Kind::Integer
+            | Kind::Float
+            | Kind::Boolean
+            | Kind::Text
+            | Kind::Code
+            | Kind::DateTime(_)
+            | Kind::Struct
+            | Kind::List => self.any_number()?,
         };
         Some(Some(value))
     }

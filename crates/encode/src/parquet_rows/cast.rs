@@ -49,7 +49,7 @@ impl Cast {
     pub(super) fn of(
         column: &Column,
         descriptor: &ColumnDescriptor,
-        accept: Accept,
+        accept: &Accept,
     ) -> std::result::Result<Self, String> {
         let physical = descriptor.physical_type();
         let logical = descriptor.logical_type_ref();

@@ -62,7 +62,7 @@ fn content_of(field: &Type, schema: &SchemaDescriptor, index: usize) -> FileColu
     let name = field.name().to_owned();
     if !field.is_group() {
         let descriptor = schema.column(index);
-        let cast = |kind| Cast::of(&Column::plain("", kind), &descriptor, Accept::default());
+        let cast = |kind| Cast::of(&Column::plain("", kind), &descriptor, &Accept::default());
         let found = KINDS.into_iter().find(|kind| cast(*kind).is_ok());
         return FileColumn {
             name,

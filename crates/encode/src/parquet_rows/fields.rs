@@ -54,7 +54,7 @@ pub(super) struct LeafField {
 pub(super) fn leaves_of(
     node: &Node,
     schema: &SchemaDescriptor,
-    accept: Accept,
+    accept: &Accept,
 ) -> Result<Vec<LeafField>, Misfit> {
     let mut search = Search {
         schema,
@@ -147,7 +147,7 @@ impl Around {
 
 struct Search<'a> {
     schema: &'a SchemaDescriptor,
-    accept: Accept,
+    accept: &'a Accept,
     column: &'a Arc<Column>,
     found: Vec<LeafField>,
 }

@@ -137,7 +137,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
         for (index, node) in nodes.iter().enumerate() {
             let is_in_file = order.fields.iter().any(|field| field.index == Some(index));
             if is_in_file {
-                let found = fields::leaves_of(node, schema, order.accept).map_err(misfit)?;
+                let found = fields::leaves_of(node, schema, &order.accept).map_err(misfit)?;
                 sources.extend(found.into_iter().map(LeafSource::of));
                 continue;
             }
@@ -163,7 +163,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
             let [mut node] = <[Node; 1]>::try_from(Node::of(std::slice::from_ref(column)))
                 .expect("a column has a node");
             node.leaves = sources.len()..sources.len() + 1;
-            let found = fields::leaves_of(&node, schema, order.accept).map_err(misfit)?;
+            let found = fields::leaves_of(&node, schema, &order.accept).map_err(misfit)?;
             sources.extend(found.into_iter().map(LeafSource::of));
             nodes.push(node);
         }

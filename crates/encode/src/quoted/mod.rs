@@ -168,7 +168,7 @@ impl QuotedRecords {
         for (index, cell) in captured_cells(order) {
             cells[index] = cell;
         }
-        let mut numbers = NumberReader::new(order.accept);
+        let mut numbers = NumberReader::new(&order.accept);
         for (field, (range, text)) in order.fields.iter().zip(fields) {
             let Some(index) = field.index else {
                 continue;
@@ -199,7 +199,7 @@ impl QuotedRecords {
         selection::selects(&order.rules, |field| match field.position {
             Some(position) => {
                 let (range, text) = &fields[position];
-                let mut numbers = NumberReader::new(order.accept);
+                let mut numbers = NumberReader::new(&order.accept);
                 placed_cell(
                     &order.fields[position],
                     raw,
@@ -317,7 +317,7 @@ fn put_item(list: &mut Cell, item: usize, cell: Cell) {
 }
 
 /// Reads one field; an empty one is NULL, and what is accepted as such.
-fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader) -> Result<Cell, Reject> {
+fn cell(field: &Field, text: &[u8], numbers: &mut NumberReader<'_>) -> Result<Cell, Reject> {
     let bad = |fault| Reject::new(0..text.len(), fault);
     let column = field.of_value();
     if text.is_empty() || numbers.is_null(column, text) {
@@ -366,7 +366,7 @@ fn placed_cell(
     raw: &[u8],
     range: Range<usize>,
     text: &[u8],
-    numbers: &mut NumberReader,
+    numbers: &mut NumberReader<'_>,
 ) -> Result<Cell, Reject> {
     cell(field, text, numbers).map_err(|reject| {
         let at = range_in_record(&raw[range.clone()], range.start, text, reject.field());

@@ -14,7 +14,7 @@ use crate::value;
 pub(super) fn read(
     text: &str,
     column: &Column,
-    numbers: &mut NumberReader,
+    numbers: &mut NumberReader<'_>,
 ) -> Result<Cell, Reject> {
     let mut reader = PythonReader {
         text,
@@ -30,13 +30,13 @@ pub(super) fn read(
     Ok(cell)
 }
 
-struct PythonReader<'a, 'b> {
+struct PythonReader<'a, 'b, 'n> {
     text: &'a str,
     at: usize,
-    numbers: &'b mut NumberReader,
+    numbers: &'b mut NumberReader<'n>,
 }
 
-impl<'a> PythonReader<'a, '_> {
+impl<'a> PythonReader<'a, '_, '_> {
     fn value(&mut self, column: &Column) -> Result<Cell, Reject> {
         let start = self.at;
         let next = self.peek();

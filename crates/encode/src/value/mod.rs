@@ -77,7 +77,7 @@ pub(crate) fn other_spelling(
     column: &Column,
     field: &[u8],
     fault: Fault,
-    accept: Accept,
+    accept: &Accept,
 ) -> Result<(i64, Spelled), Fault> {
     let spelling = &column.spelling;
     match fault {
@@ -127,7 +127,7 @@ fn named_zone(column: &Column, field: &[u8]) -> Option<i64> {
 /// The errors of [`date_time`].
 pub fn date_time_of(column: &Column, field: &[u8], zone: Zone) -> Result<i64, Fault> {
     date_time(field, zone).or_else(|fault| {
-        let other = other_spelling(column, field, fault, Accept::default());
+        let other = other_spelling(column, field, fault, &Accept::default());
         other.map(|(micros, _)| micros)
     })
 }

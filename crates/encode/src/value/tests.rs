@@ -83,7 +83,7 @@ fn a_sentinel_may_be_spelled_in_another_way() {
         Fault::OutOfRange { bits: 64 },
     );
     let found = |field: &str, fault| {
-        let other = other_spelling(column, field.as_bytes(), fault, Accept::default());
+        let other = other_spelling(column, field.as_bytes(), fault, &Accept::default());
         other.map(|(value, _)| value)
     };
     assert_eq!(found(also, beyond), Ok(known.value));
@@ -127,7 +127,7 @@ fn a_date_time_may_end_with_the_name_of_a_zone() {
 fn a_description_adds_words_for_true_and_false() {
     let (_, column) = SPELLED.column("done").unwrap();
     let found = |field: &str, fault| {
-        let other = other_spelling(column, field.as_bytes(), fault, Accept::default());
+        let other = other_spelling(column, field.as_bytes(), fault, &Accept::default());
         other.map(|(value, _)| value)
     };
     for fault in [Fault::NotBoolean, Fault::NotTruth, Fault::NotPythonTruth] {
@@ -136,7 +136,7 @@ fn a_description_adds_words_for_true_and_false() {
             assert_eq!(found(other, fault), Err(Fault::NotWord), "{other:?}");
         }
         let (_, plain) = TABLE.column("done").unwrap();
-        let found = other_spelling(plain, b"yes", fault, Accept::default());
+        let found = other_spelling(plain, b"yes", fault, &Accept::default());
         assert_eq!(found, Err(fault));
     }
 }

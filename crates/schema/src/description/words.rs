@@ -17,33 +17,20 @@ pub(super) fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Re
 }
 
 /// The words for kinds of columns.
-pub(super) const KINDS: [&str; 8] = [
-    "integer",
-    "float",
-    "boolean",
-    "text",
-    "code",
-    "date-time",
-    "struct",
-    "list",
-];
+fn kind_names() -> Vec<&'static str> {
+    Kind::ALL.iter().map(|kind| kind.name()).collect()
+}
 
 pub(super) fn kind(name: &str, zone: Option<Zone>) -> Result<Kind> {
-    ensure!(
-        name == "date-time" || zone.is_none(),
-        "only a column of kind date-time has a zone"
-    );
-    Ok(match name {
-        "integer" => Kind::Integer,
-        "float" => Kind::Float,
-        "boolean" => Kind::Boolean,
-        "text" => Kind::Text,
-        "code" => Kind::Code,
-        "date-time" => Kind::DateTime(zone.unwrap_or(Zone::None)),
-        "struct" => Kind::Struct,
-        "list" => Kind::List,
-        _ => bail!("kind {name:?} is not one of {}", KINDS.join(", ")),
-    })
+    let kind = named(name, Kind::ALL, Kind::name);
+    if let Some(Kind::DateTime(_)) = kind {
+        return Ok(Kind::DateTime(zone.unwrap_or(Zone::None)));
+    }
+    ensure!(zone.is_none(), "only a column of kind date-time has a zone");
+    match kind {
+        Some(kind) => Ok(kind),
+        None => bail!("kind {name:?} is not one of {}", kind_names().join(", ")),
+    }
 }
 
 /// The variant of an enum that a word names, if there is one.
@@ -165,7 +152,7 @@ pub(super) fn printable(text: &str) -> Result<String> {
 /// A word for a kind, in the JSON Schema.
 #[cfg(test)]
 pub(super) fn kinds(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({ "type": "string", "enum": KINDS })
+    schemars::json_schema!({ "type": "string", "enum": kind_names() })
 }
 
 #[cfg(test)]

@@ -101,7 +101,13 @@ impl Column {
     pub fn units_per_second(&self) -> i64 {
         match self.kind {
             Kind::DateTime(_) => 1_000_000,
-            _ => self.time_units().unwrap_or(1),
+            Kind::Integer
+            | Kind::Float
+            | Kind::Boolean
+            | Kind::Text
+            | Kind::Code
+            | Kind::Struct
+            | Kind::List => self.time_units().unwrap_or(1),
         }
     }
 
@@ -112,25 +118,26 @@ impl Column {
     }
 }
 
-/// How a field is read, and its Arrow type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Decimal digits with an optional minus, `Int64`.
-    Integer,
-    /// The output of C's `%g`, `Float64`, correctly rounded.
-    Float,
-    /// `0` or `1`, `Boolean`.
-    Boolean,
-    /// UTF-8, `Utf8`.
-    Text,
-    /// An integer with named values, `Int32`.
-    Code,
-    /// A date and a time of day in microseconds, `Timestamp`.
-    DateTime(Zone),
-    /// Several named values, `Struct`.
-    Struct,
-    /// Any number of values of one kind, `List`.
-    List,
+words! {
+    /// How a field is read, and its Arrow type.
+    pub enum Kind {
+        /// Decimal digits with an optional minus, `Int64`.
+        Integer = "integer",
+        /// The output of C's `%g`, `Float64`, correctly rounded.
+        Float = "float",
+        /// `0` or `1`, `Boolean`.
+        Boolean = "boolean",
+        /// UTF-8, `Utf8`.
+        Text = "text",
+        /// An integer with named values, `Int32`.
+        Code = "code",
+        /// A date and a time of day in microseconds, `Timestamp`.
+        DateTime(Zone) = "date-time",
+        /// Several named values, `Struct`.
+        Struct = "struct",
+        /// Any number of values of one kind, `List`.
+        List = "list",
+    }
 }
 
 words! {

@@ -4,22 +4,24 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! words {
-    ($(#[$doc:meta])* pub enum $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)+ }) => {
+    ($(#[$doc:meta])* pub enum $name:ident {
+        $($(#[$of:meta])* $variant:ident $(($inner:ident))? = $word:literal,)+
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum $name {
-            $($(#[$of])* $variant,)+
+            $($(#[$of])* $variant $(($inner))?,)+
         }
 
         impl $name {
-            /// Every variant.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// Every variant; one with another enum in it has the first of that.
+            pub const ALL: &'static [Self] = &[$(Self::$variant $(($inner::ALL[0]))?),+];
 
             /// The word that people write.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word,)+
+                    $(Self::$variant { .. } => $word,)+
                 }
             }
         }

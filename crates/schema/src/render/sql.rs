@@ -248,7 +248,13 @@ fn selected(trace: &Trace, column: &Column, dialect: &Dialect) -> Vec<String> {
         let micros = 1_000_000 / units;
         let micros = match column.kind {
             Kind::Float => format!("round({value} * {micros})"),
-            _ => format!("CAST({value} AS {}) * {micros}", dialect.wide),
+            Kind::Integer
+            | Kind::Boolean
+            | Kind::Text
+            | Kind::Code
+            | Kind::DateTime(_)
+            | Kind::Struct
+            | Kind::List => format!("CAST({value} AS {}) * {micros}", dialect.wide),
         };
         let epoch = trace.epoch.unwrap_or(0).saturating_mul(1_000_000);
         return vec![
