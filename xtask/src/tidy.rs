@@ -54,6 +54,41 @@ fn modules_form_no_circle() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// "What the run makes" and "That of the shard" leave the reader to guess the noun.
+#[test]
+fn doc_comments_name_what_they_document() {
+    // Help, and descriptions of a JSON schema.
+    const SHOWN: [&str; 6] = [
+        "crates/core/src/settings.rs",
+        "crates/schema/src/description/spec.rs",
+        "crates/schema/src/model.rs",
+        "crates/schema/src/model/queries.rs",
+        "xtask/src/bench.rs",
+        "xtask/src/torture.rs",
+    ];
+    let is_vague = |doc: &str| {
+        let vague = ["That of ", "Those of ", "As ", "What "];
+        vague.iter().any(|start| doc.starts_with(start))
+    };
+    let mut found = Vec::new();
+    for (path, text) in sources() {
+        let mut before = "";
+        for line in text.lines() {
+            let line = line.trim_start();
+            let doc = line.strip_prefix("/// ").or(line.strip_prefix("//! "));
+            if doc.is_some_and(is_vague)
+                && !before.starts_with("/// ")
+                && !before.starts_with("//! ")
+            {
+                found.push(format!("{path}: {line}"));
+            }
+            before = line;
+        }
+    }
+    found.retain(|line| !SHOWN.iter().any(|path| line.starts_with(path)));
+    assert!(found.is_empty(), "begin with a noun or a verb: {found:#?}");
+}
+
 /// One feature more in README's second command, or in the wheel, and it would build everything that uses the crate again.
 #[test]
 fn both_commands_of_the_readme_build_the_same_features() {

@@ -100,7 +100,7 @@ pub fn of_cell(cell: Option<&str>) -> String {
 /// Reads a cell, of any trace. Other texts are refused, because a cell becomes the name of a directory.
 ///
 /// # Errors
-/// Those of [`tracelake_schema::cell_name`].
+/// See [`tracelake_schema::cell_name`].
 pub fn read_cell<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CellName>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     let cell = name.map(|name| tracelake_schema::cell_name(&name));

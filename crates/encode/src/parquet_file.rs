@@ -91,7 +91,7 @@ impl<W: Write + Send> OutputFile<W> for ParquetFile<W> {
     }
 }
 
-/// What the files of a table have in common.
+/// The schema and the settings that the files of a table share.
 #[derive(Clone)]
 struct Head {
     root: TypePtr,

@@ -118,7 +118,7 @@ impl LakeFile {
     /// Arrow schema of a Parquet file isn't read, which would take as long as the rest of a small footer.
     ///
     /// # Errors
-    /// Those of [`LakeFile::open`] and of [`LakeFile::rows`].
+    /// See [`LakeFile::open`] and [`LakeFile::rows`].
     pub fn rows_at_end(path: &Location, format: Format, bytes: u64) -> Result<u64> {
         let file = RandomAccess::open_end(path, bytes)?;
         match format {
