@@ -100,20 +100,16 @@ impl Levels {
         }
     }
 
+    /// Adds a value.
     #[inline]
     pub(crate) fn push_value(&mut self, repetition: u8) {
         self.values += 1;
         self.push(self.most.definition, repetition);
     }
 
-    /// Adds NULL or an empty list.
+    /// Adds NULL or an empty list, which no value is counted for.
     #[inline]
-    pub(crate) fn push_null(&mut self, definition: u8, repetition: u8) {
-        self.push(definition, repetition);
-    }
-
-    #[inline]
-    fn push(&mut self, definition: u8, repetition: u8) {
+    pub(crate) fn push(&mut self, definition: u8, repetition: u8) {
         if self.most.definition > 0 {
             self.definition.push(definition);
         }
@@ -160,7 +156,7 @@ impl Levels {
             }
             match is_kept {
                 true if is_value => next.push_value(repetition),
-                true => next.push_null(definition, repetition),
+                true => next.push(definition, repetition),
                 false => {}
             }
         }

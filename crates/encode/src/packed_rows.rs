@@ -401,7 +401,7 @@ impl RowUnpacker {
                         return None;
                     }
                     if definition < most {
-                        levels.push_null(definition, repetition);
+                        levels.push(definition, repetition);
                         continue;
                     }
                     levels.push_value(repetition);

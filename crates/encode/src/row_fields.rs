@@ -175,7 +175,7 @@ impl RowFields {
     /// Adds NULL, or an empty list, to leaves.
     pub(crate) fn push_null(&mut self, leaves: Range<usize>, definition: u8, repetition: u8) {
         for leaf in &mut self.leaves[leaves] {
-            leaf.levels.push_null(definition, repetition);
+            leaf.levels.push(definition, repetition);
         }
     }
 

@@ -59,9 +59,7 @@ impl RunSource {
                     run.leaf.push((offset(start), offset(end)), repetition);
                     continue;
                 }
-                run.leaf
-                    .levels
-                    .push_null(self.item.null_level(), repetition);
+                run.leaf.levels.push(self.item.null_level(), repetition);
                 if self.accept.is_null(text) {
                     run.nulls.push(record);
                 }
@@ -70,7 +68,7 @@ impl RunSource {
                 }
             }
             if self.positions.is_empty() {
-                run.leaf.levels.push_null(self.null_level, 0);
+                run.leaf.levels.push(self.null_level, 0);
             }
             run.leaf.levels.end_row(record + 1);
             run.ends.push(run.leaf.levels.values());

@@ -113,7 +113,7 @@ impl LeafValues {
             }
             None => {
                 for row in 1..=rows {
-                    made.levels.push_null(0, 0);
+                    made.levels.push(0, 0);
                     made.levels.end_row(row);
                 }
             }

@@ -33,7 +33,7 @@ impl Listing {
     /// If `root` is a web server's directory without a `SHA256SUM`, or that file can't be read.
     pub fn of(root: &Location) -> Result<Self> {
         let files = match root {
-            Location::Url(url) if url.is_web() => Some(files_on_web(root)?),
+            Location::Url(url) if !url.is_bucket() => Some(files_on_web(root)?),
             _ => None,
         };
         Ok(Self {

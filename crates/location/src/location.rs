@@ -93,7 +93,7 @@ impl Location {
     pub fn name_or_bucket(&self) -> Option<&str> {
         match self {
             Self::Disk(_) => self.name(),
-            Self::Url(url) => url.name().or((!url.is_web()).then_some(&url.bucket)),
+            Self::Url(url) => url.name().or(url.is_bucket().then_some(&url.bucket)),
         }
     }
 

@@ -232,11 +232,7 @@ impl Url {
     /// Whether it can be written to, and listed.
     #[must_use]
     pub fn is_bucket(&self) -> bool {
-        !self.is_web()
-    }
-
-    pub(super) fn is_web(&self) -> bool {
-        matches!(self.scheme, Scheme::Web(_))
+        !matches!(self.scheme, Scheme::Web(_))
     }
 
     /// The URL of a file or directory below this one.

@@ -234,7 +234,7 @@ impl<R: ChunkReader> LeafReader<R> {
                 *values += 1;
                 chunk.values.levels.push_value(repetition);
             }
-            Some(Meaning::Null(level)) => chunk.values.levels.push_null(*level, repetition),
+            Some(Meaning::Null(level)) => chunk.values.levels.push(*level, repetition),
             Some(&Meaning::Absent(steps)) => {
                 self.take_values(std::mem::take(values), chunk)?;
                 chunk.faults.push(ValueFault {

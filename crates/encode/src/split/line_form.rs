@@ -38,6 +38,12 @@ impl LineForm {
             ..self
         }
     }
+
+    /// Whether a line up to its newline is a comment; not inlined, because most traces have none.
+    #[cold]
+    pub(super) fn is_comment(self, chunk: &[u8], start: usize, newline: usize) -> bool {
+        start < newline && chunk.get(start).copied() == self.csv.comment
+    }
 }
 
 impl From<LineEnding> for LineForm {

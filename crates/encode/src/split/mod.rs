@@ -65,7 +65,12 @@ impl Records {
         };
         self.begin(fields, Arrangement::neighbours(fields), form);
         #[cfg(target_arch = "x86_64")]
-        if self.split_wide(chunk, form, separator) {
+        if tracelake_core::instructions::has_avx512_vbmi2() {
+            // SAFETY: the processor has what the function is compiled for.
+            #[expect(unsafe_code, reason = "measured in `masks`")]
+            unsafe {
+                self.split_blocks_wide(chunk, form, separator);
+            }
             return;
         }
         let masks = |block: &_| masks::masks(block, separator);
@@ -119,20 +124,7 @@ impl Records {
         self.offsets.used = self.count * self.arrangement.step;
     }
 
-    /// Splits a chunk with AVX-512; false if the processor lacks it.
-    #[cfg(target_arch = "x86_64")]
-    fn split_wide(&mut self, chunk: &[u8], form: LineForm, separator: u8) -> bool {
-        let has_avx512 = tracelake_core::instructions::has_avx512_vbmi2();
-        if has_avx512 {
-            // SAFETY: the processor has what the function is compiled for.
-            #[expect(unsafe_code, reason = "measured in `masks`")]
-            unsafe {
-                self.split_blocks_wide(chunk, form, separator);
-            }
-        }
-        has_avx512
-    }
-
+    /// Splits a chunk with AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512bw,avx512vl,avx512vbmi2,bmi1,popcnt")]
     fn split_blocks_wide(&mut self, chunk: &[u8], form: LineForm, separator: u8) {
@@ -143,45 +135,38 @@ impl Records {
 
     /// Splits a chunk line by line, where more than one byte is between fields.
     fn split_lines(&mut self, chunk: &[u8], form: LineForm) {
-        let mut start = form.first;
+        let mut next = form.first;
         for newline in memchr::memchr_iter(b'\n', &chunk[form.first..]) {
-            let newline = form.first + newline;
-            self.split_line(chunk, start..newline, form);
-            start = newline + 1;
-        }
-    }
-
-    fn split_line(&mut self, chunk: &[u8], line: Range<usize>, form: LineForm) {
-        let Range {
-            start,
-            end: newline,
-        } = line;
-        if form.csv.comment.is_some() && self.skip(chunk, start, newline, form) {
-            return;
-        }
-        let carriage_return = newline > start && chunk[newline - 1] == b'\r';
-        let end = newline - usize::from(carriage_return);
-        let before = self.offsets.used;
-        self.offsets.push_span(start..end);
-        let mut found = 0;
-        for field in form.csv.fields(&chunk[start..end]) {
-            if found < self.fields {
-                self.offsets
-                    .push_span(start + field.start..start + field.end);
+            let (start, newline) = (next, form.first + newline);
+            next = newline + 1;
+            if form.csv.comment.is_some() && form.is_comment(chunk, start, newline) {
+                self.skipped.push(self.count + self.malformed.len());
+                continue;
             }
-            found += 1;
-        }
-        match shape_fault(form, carriage_return, found, self.fields, start == end) {
-            Some(fault) => {
-                self.offsets.used = before;
-                let end = if form.ending == LineEnding::Lf {
-                    newline
-                } else {
-                    end
-                };
-                self.push_malformed(start..end, fault);
+            let carriage_return = newline > start && chunk[newline - 1] == b'\r';
+            let end = newline - usize::from(carriage_return);
+            let before = self.offsets.used;
+            self.offsets.push_span(start..end);
+            let mut found = 0;
+            for field in form.csv.fields(&chunk[start..end]) {
+                if found < self.fields {
+                    self.offsets
+                        .push_span(start + field.start..start + field.end);
+                }
+                found += 1;
             }
-            None => self.count += 1,
+            match shape_fault(form, carriage_return, found, self.fields, start == end) {
+                Some(fault) => {
+                    self.offsets.used = before;
+                    let end = if form.ending == LineEnding::Lf {
+                        newline
+                    } else {
+                        end
+                    };
+                    self.push_malformed(start..end, fault);
+                }
+                None => self.count += 1,
+            }
         }
     }
 
@@ -192,7 +177,8 @@ impl Records {
         let before = self.count * self.arrangement.step;
         let found = self.offsets.used - before - 1;
         let start = self.offsets.all()[before].wrapping_add(1) as usize;
-        if form.csv.comment.is_some() && self.skip(chunk, start, newline, form) {
+        if form.csv.comment.is_some() && form.is_comment(chunk, start, newline) {
+            self.skipped.push(self.count + self.malformed.len());
             self.offsets.used = before;
             self.offsets.push(offset(newline));
             return;
@@ -214,16 +200,6 @@ impl Records {
             self.count += 1;
         }
         self.offsets.push(offset(newline));
-    }
-
-    /// Notes a line that is a comment; false if it is a record.
-    #[cold]
-    fn skip(&mut self, chunk: &[u8], start: usize, newline: usize, form: LineForm) -> bool {
-        let is_comment = start < newline && chunk.get(start).copied() == form.csv.comment;
-        if is_comment {
-            self.skipped.push(self.count + self.malformed.len());
-        }
-        is_comment
     }
 
     /// The number of lines that are no records.

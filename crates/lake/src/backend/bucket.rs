@@ -144,7 +144,7 @@ impl Backend for Bucket {
     }
 
     fn stage(&self, path: &str) -> Result<Box<dyn Unfinished>> {
-        Ok(Box::new(Object(self.place(path)?.upload()?)))
+        Ok(Box::new(Object(Upload::begin(&self.place(path)?)?)))
     }
 
     fn show(&self, files: Vec<Box<dyn Unfinished>>) -> Result<Vec<Result<()>>> {

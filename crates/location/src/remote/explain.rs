@@ -122,9 +122,9 @@ pub(super) fn explain(url: &Url, unsigned: bool, doing: &str, failure: Failure) 
     let (reason, hint) = match &failure {
         Failure::Missing => (
             "there is no such object".to_owned(),
-            match url.is_web() {
-                true => "check the URL; if SHA256SUM lists more than the server has, pass --tables or --parts",
-                false => "check the URL; case matters",
+            match url.is_bucket() {
+                true => "check the URL; case matters",
+                false => "check the URL; if SHA256SUM lists more than the server has, pass --tables or --parts",
             }
             .to_owned(),
         ),

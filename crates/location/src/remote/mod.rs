@@ -43,7 +43,7 @@ impl Url {
         }
         let name = self.name().unwrap_or_default().to_ascii_lowercase();
         let mut sums = Ok(None);
-        if self.is_web() && !FILES.iter().any(|ending| name.ends_with(ending)) {
+        if !self.is_bucket() && !FILES.iter().any(|ending| name.ends_with(ending)) {
             sums = ask(&self.join(SUMS), Object::size);
             match sums {
                 Ok(Some(_)) => return Ok(Some(LocationKind::Directory)),
@@ -55,7 +55,7 @@ impl Url {
         if let Ok(Some(bytes)) = size {
             return Ok(Some(LocationKind::File { bytes }));
         }
-        if self.is_web() {
+        if !self.is_bucket() {
             // Without a file, the URL names a directory, and this is why it can't be read.
             return size.and(sums).map(|_| None);
         }
@@ -165,14 +165,6 @@ impl Url {
     pub fn sizes(&self, paths: &[String]) -> Result<Vec<Option<u64>>> {
         let found = ask_each(self, paths, Object::size)?;
         Ok(found.into_iter().map(Option::flatten).collect())
-    }
-
-    /// Begins to write an object, which becomes visible when it is complete.
-    ///
-    /// # Errors
-    /// If there are no credentials to write with.
-    pub fn upload(&self) -> Result<Upload> {
-        Upload::begin(self)
     }
 }
 

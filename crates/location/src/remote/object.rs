@@ -30,13 +30,13 @@ pub(super) struct Stores {
 impl Stores {
     /// The object at a URL, which need not exist.
     pub(super) async fn open(&self, url: Url) -> Result<Object> {
-        let path = match url.is_web() {
-            true => Path::default(),
-            false => path_of(&url)?,
+        let path = match url.is_bucket() {
+            true => path_of(&url)?,
+            false => Path::default(),
         };
         let (store, unsigned) = match &url.own {
             Some(own) => (Arc::clone(own), false),
-            None if url.is_web() => store::open_web(&url, &self.web)?,
+            None if !url.is_bucket() => store::open_web(&url, &self.web)?,
             None => {
                 // One at a time, so that a metadata service is asked only once.
                 let mut known = self.known.lock().await;

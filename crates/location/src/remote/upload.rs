@@ -44,7 +44,11 @@ pub struct Upload {
 }
 
 impl Upload {
-    pub(super) fn begin(url: &Url) -> Result<Self> {
+    /// Begins to write an object, which becomes visible when it is complete.
+    ///
+    /// # Errors
+    /// If there are no credentials to write with.
+    pub fn begin(url: &Url) -> Result<Self> {
         let object = ask(url, |object| async move {
             object.check_writable()?;
             Ok(object)

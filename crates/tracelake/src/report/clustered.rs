@@ -10,6 +10,7 @@ use tracelake_core::part_key::of_cell;
 use tracelake_core::words::{group_digits, several};
 use tracelake_lake::PartName;
 
+use super::progress::say_json;
 use super::{Reporter, Stream, aligned, say, shown, shown_path};
 
 /// The output of `--dry-run`.
@@ -78,7 +79,7 @@ pub(crate) fn clustered(reporter: &Reporter, plan: &ClusterPlan, outcome: &Outco
             })
         });
         let tables: Vec<_> = tables.collect();
-        return reporter.json(&json!({
+        return say_json(&json!({
             "event": "done", "trace": outcome.manifest.origin.trace, "converted": outcome.converted,
             "committed": outcome.is_committed, "tables": tables, "seconds": seconds,
         }));

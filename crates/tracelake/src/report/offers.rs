@@ -6,6 +6,7 @@ use tracelake_core::words::{group_digits, several};
 use tracelake_fetch::{Checked, FileList, Offer, Outcome, Place};
 use tracelake_schema::Trace;
 
+use super::progress::say_json;
 use super::{Reporter, say, shown};
 
 /// A line for each place of each table.
@@ -103,7 +104,7 @@ fn url(place: &Place) -> String {
 /// Prints what was fetched on stderr.
 pub(crate) fn fetched(reporter: &Reporter, outcome: &Outcome) {
     if reporter.is_json() {
-        return reporter.json(&done(reporter, outcome));
+        return say_json(&done(reporter, outcome));
     }
     if !reporter.is_for_people() {
         return;

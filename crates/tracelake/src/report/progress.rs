@@ -76,6 +76,25 @@ struct Tally {
     part_lines: u64,
 }
 
+impl Tally {
+    /// Counts an event. The size of all sources, `most`, is never exceeded, although a file of which parts were kept may
+    /// be read again.
+    fn count(&mut self, event: &Event, most: Option<u64>) {
+        let (bytes, parts) = match event {
+            Event::Read { bytes } => (*bytes, 0),
+            Event::Kept { bytes, .. } => (*bytes, 1),
+            Event::Fetched {
+                kept: true, bytes, ..
+            } => (*bytes, 1),
+            Event::Finished { .. } | Event::Verified { .. } | Event::Fetched { .. } => (0, 1),
+            _ => (0, 0),
+        };
+        let most = most.unwrap_or(u64::MAX);
+        self.bytes = self.bytes.saturating_add(bytes).min(most);
+        self.parts += parts;
+    }
+}
+
 /// Progress of a run.
 #[derive(Serialize)]
 struct Far {
@@ -123,7 +142,7 @@ impl Reporter {
         let planned = self.planned.get_or_init(|| planned);
         match &self.how {
             How::Terminal(shown) => drop(shown.set(bar(planned))),
-            How::Json => self.json(&json!({
+            How::Json => say_json(&json!({
                 "event": "start", "command": planned.command, "parts": planned.parts, "bytes_total": planned.bytes,
                 "shard": planned.shard.map(|shard| shard.index), "shards": planned.shard.map(|shard| shard.of),
             })),
@@ -201,7 +220,7 @@ impl Reporter {
         let How::Json = self.how else {
             return super::error(error);
         };
-        self.json(&error_line(error));
+        say_json(&error_line(error));
     }
 
     /// Ends the bar, or the JSON lines about progress.
@@ -232,11 +251,6 @@ impl Reporter {
         matches!(self.how, How::Json)
     }
 
-    /// One JSON line.
-    pub(crate) fn json(&self, line: &impl Serialize) {
-        json(line);
-    }
-
     pub(crate) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -245,29 +259,12 @@ impl Reporter {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an event; the size of the sources is never exceeded, although a file of which parts were
-    /// kept may be read again.
-    fn count(&self, tally: &mut Tally, event: &Event) {
-        let (bytes, parts) = match event {
-            Event::Read { bytes } => (*bytes, 0),
-            Event::Kept { bytes, .. } => (*bytes, 1),
-            Event::Fetched {
-                kept: true, bytes, ..
-            } => (*bytes, 1),
-            Event::Finished { .. } | Event::Verified { .. } | Event::Fetched { .. } => (0, 1),
-            _ => (0, 0),
-        };
-        let most = self.planned().bytes.unwrap_or(u64::MAX);
-        tally.bytes = tally.bytes.saturating_add(bytes).min(most);
-        tally.parts += parts;
-    }
-
     fn advance(&self, bar: &ProgressBar, event: &Event) {
         if let Event::Generated { table, part, rows } = event {
             return bar.set_message(format!("{table} {part}: {}", several(*rows, "row")));
         }
         let mut tally = self.tally();
-        self.count(&mut tally, event);
+        tally.count(event, self.planned().bytes);
         bar.set_position(tally.bytes);
         bar.set_message(self.planned().far(tally.parts));
         if let Event::Kept { .. } | Event::Fetched { kept: true, .. } = event {
@@ -278,7 +275,7 @@ impl Reporter {
 
     fn report(&self, event: &Event) {
         let mut tally = self.tally();
-        self.count(&mut tally, event);
+        tally.count(event, self.planned().bytes);
         if let Event::Read { bytes } = event {
             tally.unreported += bytes;
             let last = tally.reported;
@@ -296,7 +293,7 @@ impl Reporter {
             Event::Started { .. } => None,
             _ => Some(self.far(&tally)),
         };
-        self.json(&EventLine { event, far });
+        say_json(&EventLine { event, far });
     }
 
     fn report_bytes(&self, tally: &mut Tally) {
@@ -304,7 +301,7 @@ impl Reporter {
         let bytes = std::mem::take(&mut tally.unreported);
         let far = Some(self.far(tally));
         let event = &Event::Read { bytes };
-        self.json(&EventLine { event, far });
+        say_json(&EventLine { event, far });
     }
 
     fn far(&self, tally: &Tally) -> Far {
@@ -327,13 +324,13 @@ impl Reporter {
 
 /// An error as a JSON line, where no [`Reporter`] is left or none was made.
 pub(crate) fn json_error(error: &Error) {
-    json(&error_line(error));
+    say_json(&error_line(error));
 }
 
 /// A warning, where no [`Reporter`] can be asked.
 pub(super) fn warning(text: &str, in_json: bool) {
     match in_json {
-        true => json(&json!({"event": "warning", "text": text})),
+        true => say_json(&json!({"event": "warning", "text": text})),
         false => say(&format!("warning: {}", shown(text))),
     }
 }
@@ -347,7 +344,8 @@ fn error_line(error: &Error) -> Value {
     })
 }
 
-fn json(line: &impl Serialize) {
+/// Writes a JSON line to stderr.
+pub(super) fn say_json(line: &impl Serialize) {
     let json = serde_json::to_string(line).expect("lines hold names, numbers and texts");
     say(&super::safe(&json));
 }
@@ -440,14 +438,9 @@ mod tests {
 
     #[test]
     fn no_more_is_done_than_there_is() {
-        let reporter = Reporter::new(ProgressArg::None);
-        reporter.start(PlannedWork {
-            bytes: Some(10),
-            ..PlannedWork::default()
-        });
         let mut tally = Tally::default();
         for _ in 0..3 {
-            reporter.count(&mut tally, &Event::Read { bytes: 4 });
+            tally.count(&Event::Read { bytes: 4 }, Some(10));
         }
         assert_eq!(tally.bytes, 10);
     }

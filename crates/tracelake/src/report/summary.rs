@@ -16,6 +16,7 @@ use tracelake_location::Location;
 use tracelake_schema::{Files, Published, Trace};
 use tracelake_verify::{is_far_short, parts_alone};
 
+use super::progress::say_json;
 use super::{Reporter, Stream, aligned, say, shown, shown_path};
 
 /// A table in the last JSON line of a run that ended well.
@@ -41,7 +42,7 @@ pub(crate) fn print_conversion_summary(
     outcome: &Outcome,
 ) {
     if reporter.is_json() {
-        reporter.json(&done(reporter, &plan.trace, outcome));
+        say_json(&done(reporter, &plan.trace, outcome));
     } else if reporter.is_for_people() {
         summary(reporter, plan, out, outcome);
     }
@@ -53,7 +54,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
     let trace = manifest.origin.find_trace();
     if reporter.is_json() {
         if let Some(trace) = trace {
-            reporter.json(&done(reporter, &trace, outcome));
+            say_json(&done(reporter, &trace, outcome));
         }
     } else if reporter.is_for_people() {
         say(&table_of_tables(manifest));
@@ -80,7 +81,7 @@ pub(crate) fn committed(reporter: &Reporter, outcome: &Outcome) {
 pub(crate) fn forgotten(reporter: &Reporter, forgotten: &Forgotten) {
     if reporter.is_json() {
         let parts = forgotten.parts.len();
-        reporter.json(&json!({"event": "done", "forgotten": parts, "empty": forgotten.is_empty}));
+        say_json(&json!({"event": "done", "forgotten": parts, "empty": forgotten.is_empty}));
     } else if reporter.is_for_people() {
         let parts = match forgotten.parts.len() as u64 {
             0 => "nothing to forget".to_owned(),

@@ -9,7 +9,7 @@ use tracelake_lake::SUMS;
 use tracelake_location::Location;
 use tracelake_verify::Verdict;
 
-use super::progress::Reporter;
+use super::progress::{Reporter, say_json};
 use super::summary::against_published;
 use super::{error, safe, say};
 
@@ -50,9 +50,9 @@ pub(crate) fn verified(reporter: &Reporter, verdict: &Verdict, with_source: bool
     for finding in &verdict.findings {
         let mut line = finding_json(finding);
         line["event"] = "finding".into();
-        reporter.json(&line);
+        say_json(&line);
     }
-    reporter.json(&json!({
+    say_json(&json!({
         "event": "done", "parts": verdict.parts, "rows": verdict.manifest.rows(),
         "rejected": verdict.manifest.rows_rejected(),
         "not_selected": verdict.manifest.rows_not_selected().unwrap_or(0), "values_compared": verdict.values,

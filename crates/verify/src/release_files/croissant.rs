@@ -1,10 +1,11 @@
 //! The description as ML Commons Croissant 1.1.
 
 use serde_json::{Map, Value, json};
+use tracelake_core::options::Format;
 use tracelake_core::origin::Origin;
 use tracelake_schema::{Column, Kind, Table, render};
 
-use super::released_lake::{ReleasedLake, TypeNames, proven_key};
+use super::released_lake::{ReleasedLake, TypeNames, person_or_organisation, proven_key};
 use super::{making, rai, selection};
 
 /// The version of Croissant that the description follows.
@@ -31,7 +32,7 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
                 "name": output.path,
                 "contentUrl": output.path,
                 "contentSize": format!("{} B", output.bytes),
-                "encodingFormat": lake.mime_type(),
+                "encodingFormat": mime_type(lake.format()),
                 "sha256": output.sha256,
             }));
         }
@@ -40,7 +41,7 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
             "@id": file_set(table),
             "name": file_set(table),
             "description": format!("All files of the table {}.", table.name),
-            "encodingFormat": lake.mime_type(),
+            "encodingFormat": mime_type(lake.format()),
             "includes": lake.pattern(table),
         }));
         record_sets.push(record_set(table));
@@ -75,7 +76,7 @@ pub(super) fn croissant(lake: &ReleasedLake<'_>) -> Value {
     set("citeAs", lake.cite_as().into());
     set("license", lake.licence().into());
     let creators = lake.creators().iter();
-    let creators = creators.map(|creator| lake.person_or_organisation(creator));
+    let creators = creators.map(person_or_organisation);
     if !lake.creators().is_empty() {
         set("creator", creators.collect());
     }
@@ -169,6 +170,14 @@ fn generated_by(lake: &ReleasedLake<'_>) -> Value {
             "version": version,
         },
     }])
+}
+
+/// The MIME type of outputs of this format, as readers of Croissant know it.
+fn mime_type(format: Format) -> &'static str {
+    match format {
+        Format::Parquet => "application/x-parquet",
+        Format::Arrow => "application/vnd.apache.arrow.file",
+    }
 }
 
 fn file_set(table: &Table) -> String {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tracelake_schema::{Column, Table, render};
 
-use super::released_lake::{ReleasedLake, TypeNames, licence_page, proven_key};
+use super::released_lake::{ReleasedLake, TypeNames, licence_page, media_type, proven_key};
 use super::selection;
 
 /// A package with one resource for each table.
@@ -17,7 +17,7 @@ pub(super) fn data_package(lake: &ReleasedLake<'_>) -> Value {
             "type": "table",
             "path": paths.collect::<Vec<_>>(),
             "format": lake.format().name(),
-            "mediatype": lake.media_type(),
+            "mediatype": media_type(lake.format()),
             "schema": schema(table, &|name| lake.tables.iter().any(|(one, _)| one.name == name)),
         })
     });

@@ -5,7 +5,7 @@ use tracelake_schema::Obfuscation;
 
 use super::limits::limits;
 use super::publisher::Prose;
-use super::released_lake::ReleasedLake;
+use super::released_lake::{ReleasedLake, known};
 
 /// A property of Croissant's vocabulary for responsible AI.
 pub(super) struct Statement {
@@ -142,7 +142,7 @@ pub(super) fn collection(lake: &ReleasedLake<'_>) -> String {
         true => String::new(),
         false => format!(" by {}", creators.join(", ")),
     };
-    let described = match lake.known(&trace.document) {
+    let described = match known(&trace.document) {
         Some(document) => format!(" Described by: {document}."),
         None => String::new(),
     };

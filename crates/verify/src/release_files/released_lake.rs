@@ -122,22 +122,6 @@ impl<'a> ReleasedLake<'a> {
         }
     }
 
-    /// The MIME type of the outputs, as readers of Croissant know it.
-    pub(super) fn mime_type(&self) -> &'static str {
-        match self.format() {
-            Format::Parquet => "application/x-parquet",
-            Format::Arrow => "application/vnd.apache.arrow.file",
-        }
-    }
-
-    /// The MIME type of the outputs, as it is registered.
-    pub(super) fn media_type(&self) -> &'static str {
-        match self.format() {
-            Format::Parquet => "application/vnd.apache.parquet",
-            Format::Arrow => "application/vnd.apache.arrow.file",
-        }
-    }
-
     /// The name of the lake: the SHA-256 of its manifest.
     pub(super) fn digest(&self) -> String {
         format!("sha256:{}", self.given.manifest.sha256)
@@ -150,15 +134,9 @@ impl<'a> ReleasedLake<'a> {
         self.given.date.as_deref().or(published)
     }
 
-    /// A text of the description, unless it only says that it is unknown.
-    pub(super) fn known<'t>(&self, text: &'t str) -> Option<&'t str> {
-        Some(text).filter(|text| *text != UNKNOWN)
-    }
-
     /// How to cite the trace. Synthetic rows aren't anybody's.
     pub(super) fn citation(&self) -> Option<&str> {
-        self.known(&self.trace.citation)
-            .filter(|_| !self.is_synthetic())
+        known(&self.trace.citation).filter(|_| !self.is_synthetic())
     }
 
     /// How to cite the lake.
@@ -198,19 +176,6 @@ impl<'a> ReleasedLake<'a> {
             .iter()
             .any(|start| page.starts_with(start))
             .then_some(page)
-    }
-
-    /// A creator, as schema.org has it.
-    pub(super) fn person_or_organisation(&self, creator: &Creator) -> Value {
-        match &creator.given {
-            Some(given) => json!({
-                "@type": "Person",
-                "name": creator.to_string(),
-                "givenName": given,
-                "familyName": creator.name,
-            }),
-            None => json!({"@type": "Organization", "name": creator.name}),
-        }
     }
 
     pub(super) fn keywords(&self) -> Vec<&str> {
@@ -283,6 +248,32 @@ impl<'a> ReleasedLake<'a> {
         } else {
             self.trace.title.to_owned()
         }
+    }
+}
+
+/// The MIME type of outputs of this format, as it is registered.
+pub(super) fn media_type(format: Format) -> &'static str {
+    match format {
+        Format::Parquet => "application/vnd.apache.parquet",
+        Format::Arrow => "application/vnd.apache.arrow.file",
+    }
+}
+
+/// A text of the description, unless it only says that it is unknown.
+pub(super) fn known(text: &str) -> Option<&str> {
+    Some(text).filter(|text| *text != UNKNOWN)
+}
+
+/// A creator, as schema.org has it.
+pub(super) fn person_or_organisation(creator: &Creator) -> Value {
+    match &creator.given {
+        Some(given) => json!({
+            "@type": "Person",
+            "name": creator.to_string(),
+            "givenName": given,
+            "familyName": creator.name,
+        }),
+        None => json!({"@type": "Organization", "name": creator.name}),
     }
 }
 

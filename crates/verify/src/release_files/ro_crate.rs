@@ -10,7 +10,7 @@ use tracelake_lake::{
     CARD, CITATION, CROISSANT, DATA_PACKAGE, DESCRIPTION, PUBLISHER, SUMS, ZENODO,
 };
 
-use super::released_lake::{ReleasedLake, licence_page};
+use super::released_lake::{self, ReleasedLake, licence_page, person_or_organisation};
 use super::{making, selection};
 
 /// The specification that the description follows; its context has the names of all properties.
@@ -139,7 +139,7 @@ pub(super) fn ro_crate<'a>(
             has_part,
         }));
         let (format, what) = (
-            lake.media_type(),
+            released_lake::media_type(lake.format()),
             format!("Rows of the table {}", table.name),
         );
         for part in &facts.parts {
@@ -245,7 +245,7 @@ fn about(lake: &ReleasedLake<'_>, date: &str) -> (serde_json::Map<String, Value>
     let mut creators = Vec::new();
     for (number, creator) in lake.creators().iter().enumerate() {
         let id = format!("#creator-{}", number + 1);
-        let mut thing = lake.person_or_organisation(creator);
+        let mut thing = person_or_organisation(creator);
         thing["@id"] = id.as_str().into();
         creators.push(json!({"@id": id}));
         things.push(thing);
