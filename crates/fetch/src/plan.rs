@@ -19,6 +19,7 @@ use crate::offer::{FileList, Offer, Place, offers};
 
 /// What to fetch.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Request {
     /// The trace.
     pub trace: Arc<Trace>,
