@@ -19,6 +19,7 @@ use crate::offer::{FileList, Offer, Place, offers};
 
 /// A request to fetch files of a trace.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Request {
     /// The trace.
     pub trace: Arc<Trace>,

@@ -5,6 +5,7 @@ use tracelake_schema::{Table, Trace};
 
 /// How much to generate, and in which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     /// The parts of every table that is published in parts or shards, 1 to 99,999.
     pub parts: u32,

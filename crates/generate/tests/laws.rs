@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 
 use flate2::read::MultiGzDecoder;
 use tracelake_core::event::Event;
-use tracelake_core::options::SourceForm;
 use tracelake_core::{Context, ErrorKind};
 use tracelake_generate::{Options, Summary, generate};
 use tracelake_schema::{TRACES, Table, Trace};
@@ -91,12 +90,15 @@ impl Rows {
 
 const NONE: u64 = u64::MAX;
 /// Enough rows for everything to happen.
-const SMALL: Options = Options {
-    parts: 3,
-    rows: 30_000,
-    seed: 5,
-    form: SourceForm::Json,
-};
+fn small() -> Options {
+    options(3, 30_000, 5)
+}
+
+fn options(parts: u32, rows: u64, seed: u64) -> Options {
+    let mut options = Options::default();
+    (options.parts, options.rows, options.seed) = (parts, rows, seed);
+    options
+}
 
 #[test]
 fn the_same_options_give_the_same_bytes() {
@@ -104,25 +106,14 @@ fn the_same_options_give_the_same_bytes() {
         let (out, _) = made(options);
         fs::read_to_string(out.path().join("SHA256SUM")).expect("sums")
     };
-    let options = Options {
-        parts: 2,
-        rows: 3000,
-        seed: 1,
-        form: SourceForm::Json,
-    };
-    assert_eq!(sums(options), sums(options));
-    assert_ne!(sums(options), sums(Options { seed: 2, ..options }));
+    assert_eq!(sums(options(2, 3000, 1)), sums(options(2, 3000, 1)));
+    assert_ne!(sums(options(2, 3000, 1)), sums(options(2, 3000, 2)));
 }
 
 #[test]
 fn every_table_has_rows_in_every_part() {
     for (parts, rows) in [(1, 1000), (2, 1000), (3, 30_001)] {
-        let (out, summary) = made(Options {
-            parts,
-            rows,
-            seed: 1,
-            form: SourceForm::Json,
-        });
+        let (out, summary) = made(options(parts, rows, 1));
         for (table, made) in trace().tables.iter().zip(&summary.tables) {
             let read = Rows::read(out.path(), &table.synthetic);
             assert_eq!(u64::try_from(read.rows.len()), Ok(made.rows));
@@ -146,19 +137,14 @@ fn every_table_has_rows_in_every_part() {
 #[test]
 fn tiny_traces_can_be_made() {
     for (parts, rows) in [(1, 1), (2, 2), (7, 50), (1, 64)] {
-        let (_out, summary) = made(Options {
-            parts,
-            rows,
-            seed: 3,
-            form: SourceForm::Json,
-        });
+        let (_out, summary) = made(options(parts, rows, 3));
         assert!(summary.tables.iter().any(|table| table.rows == rows));
     }
 }
 
 #[test]
 fn parts_share_their_ranges_of_time() {
-    let (out, _) = made(SMALL);
+    let (out, _) = made(small());
     let usage = Rows::read(out.path(), "task usage");
     let starts = usage.integers(["usage.start"]);
     let mut windows = BTreeMap::new();
@@ -269,7 +255,7 @@ fn runs(out: &Path) -> Runs {
 
 #[test]
 fn tasks_follow_the_state_diagram_and_usage_follows_tasks() {
-    let (out, _) = made(SMALL);
+    let (out, _) = made(small());
     let runs = runs(out.path());
     let mut partial = 0;
     let usage = Rows::read(out.path(), "task usage");
@@ -309,7 +295,7 @@ fn tasks_follow_the_state_diagram_and_usage_follows_tasks() {
 
 #[test]
 fn jobs_agree_with_their_tasks() {
-    let (out, _) = made(SMALL);
+    let (out, _) = made(small());
     let mut tasks: BTreeMap<u64, Vec<[u64; 2]>> = BTreeMap::new();
     let rows = Rows::read(out.path(), "task events");
     for [time, job, kind] in rows.integers(["event.time", "job.id", "event.type"]) {
@@ -349,7 +335,7 @@ fn jobs_agree_with_their_tasks() {
 
 #[test]
 fn machines_are_up_when_tasks_run() {
-    let (out, _) = made(SMALL);
+    let (out, _) = made(small());
     let mut away: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
     let rows = Rows::read(out.path(), "machine events");
     for [time, machine, kind] in rows.integers(["event.time", "machine.id", "event.type"]) {
@@ -395,7 +381,7 @@ fn machines_are_up_when_tasks_run() {
 
 #[test]
 fn constraints_belong_to_an_event() {
-    let (out, _) = made(SMALL);
+    let (out, _) = made(small());
     let rows = Rows::read(out.path(), "task events");
     let events: BTreeSet<_> = rows
         .integers(["event.time", "job.id", "task.index", "event.type"])
@@ -411,7 +397,7 @@ fn constraints_belong_to_an_event() {
 
 #[test]
 fn times_outside_the_trace_occur() {
-    let (out, _) = made(SMALL);
+    let (out, _) = made(small());
     for stream in ["job events", "task events"] {
         let rows = Rows::read(out.path(), stream);
         let times = rows.integers(["event.time"]);
@@ -434,12 +420,7 @@ fn times_outside_the_trace_occur() {
 
 #[test]
 fn what_lies_around_the_tables_fits_them() {
-    let (out, summary) = made(Options {
-        parts: 2,
-        rows: 2000,
-        seed: 1,
-        form: SourceForm::Json,
-    });
+    let (out, summary) = made(options(2, 2000, 1));
     let sums = fs::read_to_string(out.path().join("SHA256SUM")).expect("sums");
     let parts: u32 = summary.tables.iter().map(|table| table.parts).sum();
     assert_eq!(u32::try_from(sums.lines().count()), Ok(parts + 1));
@@ -502,16 +483,7 @@ fn what_the_cluster_does_not_know_is_an_error() {
         );
         assert!(!out.exists(), "nothing was written");
     }
-    for options in [
-        Options {
-            parts: 0,
-            ..Options::default()
-        },
-        Options {
-            rows: 1,
-            ..Options::default()
-        },
-    ] {
+    for options in [options(0, 100_000, 1), options(2, 1, 1)] {
         let error = generate(&Context::new(), original, &out, &options).expect_err("options");
         assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
     }
@@ -527,13 +499,7 @@ fn progress_is_reported_for_every_part() {
             noted.lock().expect("no panic").insert((table, part));
         }
     });
-    let options = Options {
-        parts: 2,
-        rows: 1000,
-        seed: 1,
-        form: SourceForm::Json,
-    };
-    generate(&context, trace(), directory.path(), &options).expect("a trace");
+    generate(&context, trace(), directory.path(), &options(2, 1000, 1)).expect("a trace");
     let expected: u32 = trace()
         .tables
         .iter()

@@ -1,5 +1,8 @@
 //! A trace as a lake: everything that a program does with one.
 
+use std::path::Path;
+
+use tracelake_convert::cluster::{self, ClusterOptions, ClusterPlan};
 use tracelake_convert::plan::Plan;
 use tracelake_convert::run::{self, Outcome, RunOptions};
 use tracelake_core::Context;
@@ -8,6 +11,7 @@ use tracelake_lake::manifest::{Manifest, TableFacts};
 use tracelake_lake::plan_file::PlanFile;
 use tracelake_lake::{Commit, CommitOptions, read_manifest};
 use tracelake_location::Location;
+use tracelake_verify::export::{self, ExportOptions, Exported};
 use tracelake_verify::inspect::{self, Inventory};
 use tracelake_verify::release::{self, ReleaseOptions};
 use tracelake_verify::{self, Verdict};
@@ -62,6 +66,39 @@ impl Dataset {
     /// [`ErrorKind::Misfit`] if too many rows are rejected; when the disk or the store fails.
     pub fn commit(&self, options: CommitOptions) -> Result<Option<Manifest>> {
         Commit::open(&self.context, &self.root, options)?.finish()
+    }
+
+    /// Makes the lake from another one, whose rows a plan arranges anew. Files that an earlier run finished are validated
+    /// and kept.
+    ///
+    /// ```
+    /// use tracelake::{Arrangement, ClusterOptions, ClusterPlan, ClusterRequest, Context, Dataset};
+    /// # use tracelake::{Request, RunOptions, plan};
+    ///
+    /// # let place = std::env::temp_dir().join(format!("tracelake-cluster-{}", std::process::id()));
+    /// # let (lake, by_job) = (place.join("lake"), place.join("by-job"));
+    /// # let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/sample");
+    /// let context = Context::new();
+    /// # let mut request = Request::new(std::path::Path::new(source));
+    /// # (request.tables, request.parts) = (vec!["job_events".to_owned()], Some("0-1".parse()?));
+    /// # Dataset::at(&context, &lake).convert(&plan(&context, &request)?, RunOptions::default())?;
+    /// let request = ClusterRequest::new(&lake, Arrangement::By("job".to_owned()));
+    /// let plan = ClusterPlan::new(&context, &request)?;
+    /// let options = ClusterOptions::new(request.least_memory());
+    /// let outcome = Dataset::at(&context, &by_job).cluster(&plan, &options)?;
+    /// assert!(outcome.manifest.origin.clustered.is_some());
+    /// # std::fs::remove_dir_all(place)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if a file of the other lake is damaged; [`ErrorKind::Refused`] if the place has something
+    /// else, or a lake that was made in another way; when the disk or the store fails.
+    ///
+    /// # Memory
+    /// That of the options.
+    pub fn cluster(&self, plan: &ClusterPlan, options: &ClusterOptions) -> Result<Outcome> {
+        cluster::cluster(&self.context, plan, &self.root, options)
     }
 
     /// Opens the finished lake by reading its manifest, which names every file. No data file is read.
@@ -146,5 +183,46 @@ impl Dataset {
     /// damaged; if the disk fails.
     pub fn release(&self, options: &ReleaseOptions) -> Result<Verdict> {
         release::release(&self.context, &self.root, options)
+    }
+
+    /// Writes the requests of the lake to a file as replay tools read them, one JSON object a line in the order of their
+    /// arrival. An existing file is replaced once the new one is complete.
+    ///
+    /// ```
+    /// use tracelake::{Context, Dataset, ExportOptions};
+    /// # use tracelake::{Request, RunOptions, generate, plan, schema::TRACES};
+    ///
+    /// # let place = std::env::temp_dir().join(format!("tracelake-export-{}", std::process::id()));
+    /// # let (source, lake, file) = (place.join("source"), place.join("lake"), place.join("requests.jsonl"));
+    /// # std::fs::create_dir(&place)?;
+    /// let context = Context::new();
+    /// # let mut traces = TRACES.iter();
+    /// # let trace = traces.find(|trace| {
+    /// #     trace.tables.iter().all(|table| table.requests.is_some() && !table.synthetic.is_empty())
+    /// # });
+    /// # let trace = trace.ok_or("no trace of requests")?;
+    /// # let mut options = generate::Options::default();
+    /// # options.rows = 1_000;
+    /// # generate::generate(&context, trace, &source, &options)?;
+    /// # let plan = plan(&context, &Request::new(&*source))?;
+    /// # Dataset::at(&context, &lake).convert(&plan, RunOptions::default())?;
+    /// let mut options = ExportOptions::default();
+    /// options.drop_empty = true;
+    /// let exported = Dataset::at(&context, &lake).export(&file, &options)?;
+    /// assert!(exported.requests > 0);
+    /// # std::fs::remove_dir_all(place)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] if the trace has no requests to language models, the lake lacks their columns or the service,
+    /// or the file can't be where it is asked for; [`ErrorKind::Refused`] if there is no finished lake;
+    /// [`ErrorKind::Misfit`] if a value has no place in this form; [`ErrorKind::Corrupt`] if the lake is damaged; if the
+    /// disk fails; [`ErrorKind::Stopped`] once the context is cancelled.
+    ///
+    /// # Memory
+    /// 64 MiB of lines, and a batch of the lake.
+    pub fn export(&self, file: &Path, options: &ExportOptions) -> Result<Exported> {
+        export::export(&self.context, &self.root, file, options)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A [`Dataset`] is a lake by its place, a path or a URL, and does all that is done with one. It has a [`Context`], which
 //! says how many threads work and who hears of [`Event`]s; [`Context::cancel`] stops the work. Nothing is printed.
+//! [`fetch`] downloads a published trace, and [`generate`] makes a synthetic one.
 //!
 //! # Convert a trace
 //!
@@ -96,6 +97,9 @@ pub use arrow_array;
 pub use arrow_schema;
 pub use dataset::Dataset;
 pub use tracelake_convert::bad_row::{BadRow, BadShare};
+pub use tracelake_convert::cluster::{
+    Arrangement, ClusterOptions, ClusterPlan, ClusterRequest, FileCount,
+};
 pub use tracelake_convert::given_trace::given_trace;
 pub use tracelake_convert::part::Converted;
 pub use tracelake_convert::plan::{
@@ -113,11 +117,14 @@ pub use tracelake_core::part_key::{CellName, PartKey};
 pub use tracelake_core::settings::Settings;
 pub use tracelake_core::{Context, Error, ErrorKind};
 pub use tracelake_encode::output::OutputSettings;
+pub use tracelake_fetch as fetch;
+pub use tracelake_generate as generate;
 pub use tracelake_lake::CommitOptions;
 pub use tracelake_lake::manifest::{FileFacts, Manifest, PartFacts, TableFacts};
 pub use tracelake_lake::plan_file::PlanFile;
 pub use tracelake_location::{Location, Url};
 pub use tracelake_schema as schema;
 pub use tracelake_verify::Verdict;
+pub use tracelake_verify::export::{ExportOptions, Exported};
 pub use tracelake_verify::inspect::{Inventory, ShardInventory, TableInventory};
 pub use tracelake_verify::release::ReleaseOptions;

@@ -40,7 +40,7 @@ const SHOWN: usize = 300;
 
 /// A lake whose files were verified.
 #[derive(Clone, Copy)]
-pub(super) struct Lake<'a> {
+pub(super) struct VerifiedLake<'a> {
     pub(super) root: &'a Location,
     pub(super) manifest: &'a Manifest,
 }
@@ -85,8 +85,8 @@ enum Likeness {
 pub(super) fn compare(
     context: &Context,
     trace: &Trace,
-    lake: Lake<'_>,
-    other: Lake<'_>,
+    lake: VerifiedLake<'_>,
+    other: VerifiedLake<'_>,
     of_other: Digest,
 ) -> Result<Compared> {
     let mut compared = Compared::default();
@@ -153,7 +153,7 @@ fn likeness(one: &Manifest, other: &Manifest, of_other: Digest) -> Likeness {
     }
 }
 
-impl<'a> Lake<'a> {
+impl<'a> VerifiedLake<'a> {
     /// The parts of a table in a cell, by their numbers.
     fn parts(self, table: &str, cell: Option<CellName>) -> Vec<&'a PartFacts> {
         let parts = self.manifest.parts();
@@ -169,7 +169,7 @@ impl<'a> Lake<'a> {
     }
 }
 
-type Side<'a> = (Lake<'a>, &'a [&'a PartFacts]);
+type Side<'a> = (VerifiedLake<'a>, &'a [&'a PartFacts]);
 
 /// Compares the rows of a table in their order, whatever parts they are in.
 fn in_order(
@@ -207,7 +207,7 @@ fn difference(context: &Context, table: &Table, sides: [Side<'_>; 2]) -> Result<
 struct AllRows<'a> {
     context: &'a Context,
     table: &'a Table,
-    lake: Lake<'a>,
+    lake: VerifiedLake<'a>,
     parts: slice::Iter<'a, &'a PartFacts>,
     rows: Option<Rows<'a>>,
     /// How often a row was asked for.
@@ -366,7 +366,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(table: &Table, lake: Lake<'a>, part: &PartFacts) -> Result<Self> {
+    fn of(table: &Table, lake: VerifiedLake<'a>, part: &PartFacts) -> Result<Self> {
         let output = lake.open(part)?;
         let path = output.path.clone();
         let names = output

@@ -62,7 +62,7 @@ use tracelake_schema::{SYNTHETIC, Trace};
 use claims::contradictions;
 use file::OTHER_LAKE;
 use finding::corrupt;
-use lakes::Lake;
+use lakes::VerifiedLake;
 use parts::LakeView;
 pub use release_files::{is_far_short, parts_alone};
 use released::verify_release;
@@ -124,7 +124,7 @@ impl Verdict {
             return Ok(());
         }
         let sides = [(root, &self.manifest), (other_root, &other.manifest)];
-        let [lake, other] = sides.map(|(root, manifest)| Lake { root, manifest });
+        let [lake, other] = sides.map(|(root, manifest)| VerifiedLake { root, manifest });
         let of_other = manifest_facts(context, other_root)?.sha256;
         let compared = lakes::compare(context, trace, lake, other, of_other)?;
         self.values = compared.values;

@@ -90,6 +90,7 @@ impl Default for ReadOptions {
 ///
 /// # Example
 /// ```
+/// use arrow_array::RecordBatchReader;
 /// use tracelake_convert::reader::{ReadOptions, read_part};
 /// use tracelake_core::Context;
 ///
@@ -208,12 +209,6 @@ struct Running {
 }
 
 impl PartReader {
-    /// The schema of all batches: that of the table, with descriptions and units in its fields.
-    #[must_use]
-    pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
     /// The next batch; `None` after the last one.
     ///
     /// # Errors
@@ -282,6 +277,7 @@ impl Iterator for PartReader {
 }
 
 impl RecordBatchReader for PartReader {
+    /// The schema of all batches: that of the table, with descriptions and units in its fields.
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

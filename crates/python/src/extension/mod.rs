@@ -315,12 +315,9 @@ fn generate(
         )
     })?;
     let (parts, rows, seed) = numbers;
-    let options = tracelake_generate::Options {
-        parts,
-        rows,
-        seed,
-        form,
-    };
+    let mut options = tracelake_generate::Options::default();
+    (options.parts, options.rows) = (parts, rows);
+    (options.seed, options.form) = (seed, form);
     work(py, watch.as_ref(), None, move |work| {
         let made = tracelake_generate::generate(&work.context, &trace, &out, &options)?;
         let tables = made.tables.iter().map(|table| {

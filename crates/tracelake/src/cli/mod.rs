@@ -147,13 +147,12 @@ impl FetchArgs {
 
     /// The request to fetch files of a trace.
     pub(crate) fn request(&self, trace: Arc<Trace>) -> tracelake_fetch::Request {
-        tracelake_fetch::Request {
-            tables: self.tables.clone(),
-            parts: self.parts.clone(),
-            cell: self.cell.clone(),
-            form: self.source_form,
-            ..tracelake_fetch::Request::new(trace)
-        }
+        let mut request = tracelake_fetch::Request::new(trace);
+        request.tables.clone_from(&self.tables);
+        request.parts.clone_from(&self.parts);
+        request.cell.clone_from(&self.cell);
+        request.form = self.source_form;
+        request
     }
 }
 
@@ -709,11 +708,13 @@ impl ExportArgs {
     /// The requests to export.
     pub(crate) fn options(&self) -> ExportOptions {
         match self.form {
-            ExportForm::Mooncake => ExportOptions {
-                time: self.time,
-                service: self.service.clone(),
-                drop_empty: self.drop_empty,
-            },
+            ExportForm::Mooncake => {
+                let mut options = ExportOptions::default();
+                options.time = self.time;
+                options.service.clone_from(&self.service);
+                options.drop_empty = self.drop_empty;
+                options
+            }
         }
     }
 }
@@ -755,12 +756,10 @@ impl GenerateArgs {
     }
 
     pub(crate) fn options(&self) -> Options {
-        Options {
-            parts: self.parts,
-            rows: self.rows,
-            seed: self.seed,
-            form: self.form,
-        }
+        let mut options = Options::default();
+        (options.parts, options.rows) = (self.parts, self.rows);
+        (options.seed, options.form) = (self.seed, self.form);
+        options
     }
 }
 

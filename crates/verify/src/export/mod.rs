@@ -30,6 +30,7 @@ const MOST_SERVICES: usize = 100;
 
 /// The requests to export.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ExportOptions {
     /// The range of time in which the requests arrived; by default all.
     pub time: Option<TimeRange>,

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
