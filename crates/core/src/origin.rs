@@ -80,7 +80,7 @@ macro_rules! with_origin {
 }
 
 /// The format of the files in a lake's home. Raised when one of their fields changes its meaning; a program refuses files
-/// of another format. 1 was that of lakes without `lake.json`.
+/// of another format.
 pub const FORMAT: u32 = 2;
 
 /// The encoding of the bytes of outputs. Raised when the same rows and options give other bytes than before, and

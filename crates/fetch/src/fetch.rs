@@ -116,7 +116,7 @@ pub fn fetch(context: &Context, plan: &FetchPlan, directory: &Path) -> Result<Ou
             scope.spawn(|| work.fetch_next());
         }
     });
-    let Found { done, first_error } = work
+    let Fetched { done, first_error } = work
         .result
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
@@ -172,12 +172,12 @@ struct Work<'a> {
     directory: &'a Path,
     room: &'a Room<'a>,
     next: AtomicUsize,
-    result: Mutex<Found>,
+    result: Mutex<Fetched>,
 }
 
 /// The outcomes of the files so far, by their places in the plan.
 #[derive(Default)]
-struct Found {
+struct Fetched {
     done: BTreeMap<usize, Done>,
     first_error: Option<Error>,
 }

@@ -95,7 +95,7 @@ impl NumberCache {
     }
 
     /// Forgets all texts if hardly any number is found by its text: then looking it up costs more than parsing it again.
-    fn decide_texts(&mut self) {
+    fn drop_useless_texts(&mut self) {
         self.remembered += 1;
         let are_new = self.remembered >= NEW_FLOATS && self.remembered * 4 >= self.asked * 3;
         if are_new && self.numbers.form() == Form::Decimal && self.numbers.has_begun() {
@@ -104,8 +104,8 @@ impl NumberCache {
         }
     }
 
-    /// Decides how numbers are looked up from now on, before one in `slot` is remembered.
-    fn decide(&mut self, slot: usize, values: usize) {
+    /// Starts or stops looking numbers up by their digits, before one in `slot` is remembered.
+    fn choose_lookup(&mut self, slot: usize, values: usize) {
         match self.numbers.form() {
             _ if self.is_over => {}
             Form::Decimal if values > DECIMALS_ABOVE_VALUES => self.begin(),
@@ -178,10 +178,10 @@ impl<K: PhysicalKind> FieldCache<K> for NumberCache {
 
     fn insert(&mut self, text: &[u8], field: Span, index: u32, values: usize) {
         let slot = self.numbers.slot(text, field);
-        self.decide(slot, values);
+        self.choose_lookup(slot, values);
         if !self.numbers.insert(slot, index) && !self.are_texts_over {
             FieldCache::<K>::insert(&mut self.texts, text, field, index, values);
-            self.decide_texts();
+            self.drop_useless_texts();
         }
     }
 

@@ -95,8 +95,8 @@ impl<K: PhysicalKind> ChunkBuilder<K> {
         min_max
     }
 
-    /// Decides whether pages are compressed, before the first one is added.
-    pub(super) fn decide(&mut self, storage: Storage) {
+    /// Sets whether pages are compressed, before the first one is added.
+    pub(super) fn set_storage(&mut self, storage: Storage) {
         self.storage = Some(storage);
     }
 

@@ -161,6 +161,9 @@ impl<V: ValueList> Dictionary<V> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
     use super::super::text::Texts;
     use super::*;
 
@@ -186,5 +189,25 @@ mod tests {
         texts.clear();
         assert_eq!((texts.len(), texts.find(b"a")), (0, None));
         assert!(texts.bounds().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_are_those_of_the_values_at_the_indices(
+            numbers in prop::collection::vec(any::<i64>(), 1..40),
+            places in prop::collection::vec(any::<Index>(), 0..40),
+        ) {
+            let spelled: Vec<Vec<u8>> = numbers.iter().map(|n| n.to_string().into()).collect();
+            let mut texts = Texts::default();
+            spelled.iter().for_each(|text| texts.push(text));
+            let places: Vec<usize> = places.iter().map(|place| place.index(numbers.len())).collect();
+            let indices: Vec<u32> = places.iter().map(|&at| u32::try_from(at).unwrap()).collect();
+            let used = || places.iter().map(|&at| numbers[at]);
+            let found = numbers.min_max(&indices).map(|found| (found.min, found.max));
+            prop_assert_eq!(found, used().min().zip(used().max()));
+            let used = || places.iter().map(|&at| spelled[at].clone());
+            let found = texts.min_max(&indices).map(|found| (found.min, found.max));
+            prop_assert_eq!(found, used().min().zip(used().max()));
+        }
     }
 }

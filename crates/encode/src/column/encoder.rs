@@ -294,7 +294,7 @@ impl<K: PhysicalKind> Encoder<K> {
             PageValues::Indexed { indices, .. } => {
                 let chosen = self.smallest_page(&raw, indices)?;
                 if self.chunk.storage().is_none() {
-                    self.chunk.decide(chosen.storage());
+                    self.chunk.set_storage(chosen.storage());
                 }
                 let is_telling = chosen.is_telling();
                 match chosen.dictionary {
@@ -305,7 +305,7 @@ impl<K: PhysicalKind> Encoder<K> {
                     Some((width, new_values)) => {
                         encoding = Encoding::RLE_DICTIONARY;
                         if is_telling {
-                            self.page.decide(width);
+                            self.page.set_width(width);
                         }
                         dictionary = Some(new_values).filter(|_| self.indexed_values == 0);
                         self.indexed_values = self.dictionary.len();
@@ -353,7 +353,7 @@ impl<K: PhysicalKind> Encoder<K> {
     fn body(&mut self, raw: Vec<u8>, redundancy: Redundancy) -> Result<Body> {
         let body = Body::new(raw, redundancy, self.chunk.storage(), self.codec)?;
         if self.chunk.storage().is_none() {
-            self.chunk.decide(body.storage());
+            self.chunk.set_storage(body.storage());
         }
         Ok(body)
     }

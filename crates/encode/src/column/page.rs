@@ -238,10 +238,10 @@ impl<K: PhysicalKind> PageBuffer<K> {
         Some(indices)
     }
 
-    /// Decides how indices are written.
-    pub(super) fn decide(&mut self, decided: IndexWidth) {
+    /// Sets the width of the indices of this page and of later ones.
+    pub(super) fn set_width(&mut self, new: IndexWidth) {
         if let PageValues::Indexed { width, .. } = &mut self.values {
-            *width = Some(decided);
+            *width = Some(new);
         }
     }
 

@@ -11,7 +11,7 @@ use super::cast::Cast;
 use crate::nodes::{Leaf, Node};
 
 /// Why a file isn't one of its table: the name of the column, and the reason.
-pub(super) type Misfit = (String, String);
+pub(super) type WrongField = (String, String);
 
 /// The meaning of a definition level of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(super) fn leaves_of(
     node: &Node,
     schema: &SchemaDescriptor,
     accept: &Accept,
-) -> Result<Vec<LeafField>, Misfit> {
+) -> Result<Vec<LeafField>, WrongField> {
     let mut search = Search {
         schema,
         accept,

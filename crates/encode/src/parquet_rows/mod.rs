@@ -36,7 +36,7 @@ use crate::value::{self, OtherSpellings};
 
 use cast::Cast;
 pub use columns::{FileColumn, columns_of};
-use fields::{LeafField, Misfit, Step};
+use fields::{LeafField, Step, WrongField};
 use leaf::{LeafChunk, LeafReader, ValueFault};
 
 /// Rows that are read at once.
@@ -121,7 +121,7 @@ impl<R: ChunkReader + 'static> ParquetRows<R> {
         order: &FieldOrder,
     ) -> Result<(Self, Vec<String>)> {
         let schema = footer.file_metadata().schema_descr();
-        let misfit = |(name, reason): Misfit| {
+        let misfit = |(name, reason): WrongField| {
             let column = order
                 .whole
                 .columns

@@ -2,7 +2,7 @@
 
 use ::bzip2::{Decompress, Status};
 
-use super::decoder::{Decode, Result, Step, decode_some};
+use super::decoder::{Decode, Decoded, Result, decode_some};
 use crate::inflate::Stop;
 use crate::input::Input;
 
@@ -56,7 +56,7 @@ impl Decode for Bzip2 {
                 Ok(_) => false,
                 Err(_) => return Err(Stop::Broken("broken data, or a wrong CRC of the text")),
             };
-            Ok(Step {
+            Ok(Decoded {
                 passed,
                 decoded,
                 is_at_end,

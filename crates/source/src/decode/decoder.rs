@@ -17,8 +17,8 @@ pub(crate) trait Decode: Send {
     fn read(&mut self, input: &mut Input, into: &mut [u8]) -> Result<usize>;
 }
 
-/// One step of a decoder: how many bytes it took, and how many it made.
-pub(super) struct Step {
+/// How many bytes one step of a decoder took, and how many it made.
+pub(super) struct Decoded {
     pub(super) passed: usize,
     pub(super) decoded: usize,
     pub(super) is_at_end: bool,
@@ -28,7 +28,7 @@ pub(super) struct Step {
 pub(super) fn decode_some(
     input: &mut Input,
     is_at_end: &mut bool,
-    mut step: impl FnMut(&[u8]) -> Result<Step>,
+    mut step: impl FnMut(&[u8]) -> Result<Decoded>,
 ) -> Result<usize> {
     while !*is_at_end {
         // At the end of the file, what was decoded may still be in the decoder.

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use ::zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, ResetDirective, get_error_name};
 use tracelake_core::error::Error;
 
-use super::decoder::{Decode, Result, Step, check_window, decode_some};
+use super::decoder::{Decode, Decoded, Result, check_window, decode_some};
 use crate::inflate::Stop;
 use crate::input::Input;
 
@@ -90,7 +90,7 @@ impl Decode for Zstd {
             let mut read = InBuffer::around(ahead);
             let mut written = OutBuffer::around(&mut *into);
             let left = self.context.decompress_stream(&mut written, &mut read);
-            Ok(Step {
+            Ok(Decoded {
                 is_at_end: left.map_err(broken)? == 0,
                 passed: read.pos(),
                 decoded: written.pos(),

@@ -67,12 +67,12 @@ fn trace() -> &'static Arc<Trace> {
 /// # Panics
 /// If a changed file is read otherwise than by another reader.
 pub fn run(data: &[u8]) {
-    fate(data);
+    outcome(data);
 }
 
-/// The fate of a changed file.
+/// The outcome of a changed file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Fate {
+enum Outcome {
     /// Exit 5.
     Damaged,
     /// Exit 4: it lacks a column, or has one of another type.
@@ -83,7 +83,7 @@ enum Fate {
     Converted,
 }
 
-fn fate(data: &[u8]) -> Fate {
+fn outcome(data: &[u8]) -> Outcome {
     let ([form], changes) = options(data);
     let mut bytes = written(form);
     change(&mut bytes, changes);
@@ -102,13 +102,13 @@ fn fate(data: &[u8]) -> Fate {
         Ok(run) => {
             compare(&source, &out);
             match run.manifest.rows_rejected() {
-                0 => Fate::Converted,
-                _ => Fate::Rejected,
+                0 => Outcome::Converted,
+                _ => Outcome::Rejected,
             }
         }
         Err(error) => match error.kind() {
-            ErrorKind::Corrupt => Fate::Damaged,
-            ErrorKind::Misfit => Fate::Misfit,
+            ErrorKind::Corrupt => Outcome::Damaged,
+            ErrorKind::Misfit => Outcome::Misfit,
             _ => panic!("{error:?}"),
         },
     }
@@ -198,10 +198,10 @@ fn written(form: u8) -> Vec<u8> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Fate, fate};
+    use super::{Outcome, outcome};
 
     /// More than the seeds: `TRACELAKE_FORGED=100000 cargo test -p tracelake-testkit --release forged` prints how many
-    /// files of each fate there were.
+    /// files of each outcome there were.
     #[test]
     fn forged_files_are_refused_or_read_as_by_another_reader() {
         let asked = std::env::var("TRACELAKE_FORGED").ok();
@@ -218,18 +218,20 @@ mod tests {
             }
             // One or two changes.
             input.truncate(if state >> 63 == 0 { 5 } else { 9 });
-            *fates.entry(fate(&input)).or_insert(0_u64) += 1;
+            *fates.entry(outcome(&input)).or_insert(0_u64) += 1;
         }
-        for (fate, files) in fates.iter().filter(|_| asked.is_some()) {
-            let words = match fate {
-                Fate::Damaged => "refused as damaged, exit 5",
-                Fate::Misfit => "refused as of other columns or types, exit 4",
-                Fate::Rejected => "read as by another reader, with bad rows that are named, exit 3",
-                Fate::Converted => "read as by another reader",
+        for (outcome, files) in fates.iter().filter(|_| asked.is_some()) {
+            let words = match outcome {
+                Outcome::Damaged => "refused as damaged, exit 5",
+                Outcome::Misfit => "refused as of other columns or types, exit 4",
+                Outcome::Rejected => {
+                    "read as by another reader, with bad rows that are named, exit 3"
+                }
+                Outcome::Converted => "read as by another reader",
             };
             println!("{files:>6}  {words}");
         }
-        assert!(fates.contains_key(&Fate::Damaged));
-        assert!(fates.contains_key(&Fate::Converted));
+        assert!(fates.contains_key(&Outcome::Damaged));
+        assert!(fates.contains_key(&Outcome::Converted));
     }
 }
