@@ -29,7 +29,8 @@ use description::{Files, misfit};
 /// footer is read.
 ///
 /// # Errors
-/// [`ErrorKind::Misfit`] if there is no file that is Parquet, CSV or JSON with at least one row; if it can't be read.
+/// [`ErrorKind::Misfit`](tracelake_core::error::ErrorKind::Misfit) if there is no file that is Parquet, CSV or JSON with
+/// at least one row; if it can't be read.
 ///
 /// # Memory
 /// The first 32 MiB of a text, and ten times as much for text with quotes.
