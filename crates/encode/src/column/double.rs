@@ -35,6 +35,8 @@ impl PhysicalKind for Double {
     number_kind!(Floats, from_float);
     type Cache = NumberCache;
 
+    /// On no column of the traces was PLAIN smaller above it. With 8, trials took a tenth of the CPU time of many
+    /// distinct floats.
     const TRY_PLAIN_BELOW_REPEATS: usize = 3;
 
     const PLAIN_NUMBERS: Option<PlainNumbers<Number>> = Some((Spelling::Float, |bits| {
