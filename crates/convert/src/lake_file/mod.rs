@@ -123,7 +123,8 @@ impl LakeFile {
         let file = RandomAccess::open_end(path, bytes)?;
         match format {
             Format::Parquet => {
-                let footer = read_metadata(file).map_err(|error| not_parquet(path, error))?;
+                let read = read_metadata(file, Writer::Convert);
+                let (_, footer) = read.map_err(|error| not_parquet(path, error))?;
                 parquet_rows(&footer, path)
             }
             Format::Arrow => Self::of(file, path, format)?.rows(path),
@@ -277,12 +278,15 @@ fn parquet_rows(footer: &ParquetMetaData, path: &Location) -> Result<u64> {
         .map_err(|_| Error::new(ErrorKind::Corrupt, "the footer has a negative row count").at(path))
 }
 
-/// Reads the footer of a Parquet file that `convert` wrote, without its Arrow schema.
-fn read_metadata(file: RandomAccess) -> std::result::Result<ParquetMetaData, ParquetError> {
+/// Reads the footer of a Parquet file without its Arrow schema, like [`read_footer`].
+fn read_metadata(
+    file: RandomAccess,
+    writer: Writer,
+) -> std::result::Result<(CheckedFile, ParquetMetaData), ParquetError> {
     limits::check_footer(&file)?;
     let footer = ParquetMetaDataReader::new().parse_and_finish(&UncheckedFile(&file))?;
-    CheckedFile::new(file, &footer, Writer::Convert)?;
-    Ok(footer)
+    let file = CheckedFile::new(file, &footer, writer)?;
+    Ok((file, footer))
 }
 
 /// Reads the footer of a Parquet file.
@@ -293,12 +297,13 @@ pub fn read_footer(
     file: RandomAccess,
     writer: Writer,
 ) -> std::result::Result<(CheckedFile, ArrowReaderMetadata), ParquetError> {
-    limits::check_footer(&file)?;
+    let (file, metadata) = read_metadata(file, writer)?;
     // The types of a source are those of Parquet, whatever its writer had in memory.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(writer == Writer::Any);
-    let footer = ArrowReaderMetadata::load(&UncheckedFile(&file), options)?;
-    let file = CheckedFile::new(file, footer.metadata(), writer)?;
-    Ok((file, footer))
+    Ok((
+        file,
+        ArrowReaderMetadata::try_new(metadata.into(), options)?,
+    ))
 }
 
 impl ArrowLakeFile {
